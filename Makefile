@@ -1,0 +1,87 @@
+# The targets that people and CI call. `make` lists them.
+
+# Tools, pinned here and nowhere else. They are run by `go run`, which keeps
+# them out of go.mod and caches what it built. golangci-lint is not among them:
+# five minutes to build on two cores, for little that these two do not see; the
+# rest of what it would check is in structure_test.go and lua_lint_test.go.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ERRCHECK    := github.com/kisielk/errcheck@v1.30.0
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+
+# Every module of the repository: the library and its companions.
+MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/node_modules/*')))
+
+# What CI runs, in this order.
+VERIFY := build fmt lint smoke quickstart race
+
+TESTFLAGS ?= -timeout 10m
+BENCH     ?= .
+
+# Runs $(1) in every module.
+each = @for module in $(MODULES); do (cd $$module; set -x; $(1)); done
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: build
+build: ## build and vet every module, its tests and examples too
+	$(call each,go build ./... && go vet ./...)
+
+.PHONY: test
+test: ## test every module
+	$(call each,go test $(TESTFLAGS) ./...)
+
+.PHONY: race
+race: ## test every module under the race detector, in random order
+	$(call each,go test -race -shuffle=on $(TESTFLAGS) ./...)
+
+.PHONY: fmt
+fmt: ## fail where gofmt would change something
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "run gofmt -w on: $$unformatted"; exit 1; fi
+
+.PHONY: lint
+lint: ## staticcheck and errcheck on every module
+	$(call each,go run $(STATICCHECK) ./... && go run $(ERRCHECK) ./...)
+
+.PHONY: bench
+bench: ## run the benchmarks; BENCH=regexp chooses
+	$(call each,go test -run '^$$' -bench '$(BENCH)' -benchmem ./...)
+
+.PHONY: smoke
+smoke: ## run each benchmark once, to see that it runs
+	$(call each,go test -run '^$$' -bench . -benchtime 1x ./... | { grep -v 'no test' || true; })
+
+.PHONY: quickstart
+quickstart: ## run the quickstart and check what it says at the end
+	@out=$$(env -u REDIS_URL go run ./examples/quickstart); echo "$$out"; grep -qx 'pawl quickstart: ok' <<< "$$out"
+
+.PHONY: verify
+verify: ## all that CI runs
+	@for step in $(VERIFY); do \
+		echo "== $$step"; start=$$SECONDS; \
+		$(MAKE) --no-print-directory $$step; \
+		echo "== $$step: $$((SECONDS - start)) s"; \
+	done
+
+# A companion requires the next tag of the library, which is not published yet,
+# and never has a replace, which would break `go install`. So it is tidied in a
+# copy of its go.mod that has one for each module here.
+.PHONY: tidy
+tidy: ## go mod tidy in every module
+	@root=$$PWD; export GOWORK=off; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	for module in $(MODULES); do (cd $$module; echo "tidy $$module"; \
+		cp go.mod "$$tmp/go.mod"; rm -f "$$tmp/go.sum"; if [ -f go.sum ]; then cp go.sum "$$tmp/go.sum"; fi; \
+		for other in $(MODULES); do \
+			path=$$(cd "$$root/$$other"; go list -m); \
+			if [ "$$other" != "$$module" ]; then go mod edit -replace "$$path=$$root/$$other" "$$tmp/go.mod"; fi; \
+		done; \
+		go mod tidy -modfile="$$tmp/go.mod"; \
+		for other in $(MODULES); do \
+			path=$$(cd "$$root/$$other"; go list -m); \
+			go mod edit -dropreplace "$$path" "$$tmp/go.mod"; \
+		done; \
+		cp "$$tmp/go.mod" go.mod; if [ -f "$$tmp/go.sum" ]; then cp "$$tmp/go.sum" go.sum; fi); \
+	done

@@ -1,0 +1,287 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawlq/pawl/internal/jobid"
+)
+
+// The bounds of one script call (DESIGN: every call bounded).
+const (
+	maxCallItems = 500
+	maxCallBytes = 1 << 20
+)
+
+// A call that takes this long no longer holds back the calls behind it.
+const stallAfter = 25 * time.Millisecond
+
+// maxFlushers bounds the connections that enqueues of one queue may occupy.
+const maxFlushers = 32
+
+// A batcher sends enqueues. Calls that come while one is under way share the
+// next one, so that many callers cost few round trips and one caller waits for
+// nobody.
+type batcher struct {
+	q  *queueState
+	mu sync.Mutex
+	// waiting groups have not been sent.
+	waiting []*group
+	// active flushers run; stalled ones of them wait for an answer that is late.
+	active, stalled int
+}
+
+// group is the jobs of one caller, enqueued together or not at all. Its state
+// is guarded by the batcher's mutex.
+type group struct {
+	items []*item
+	size  int
+	done  chan struct{} // closed when err and the results stand
+	err   error
+
+	flying  bool  // an attempt is under way
+	unsure  bool  // an attempt may have run
+	gone    bool  // the caller has stopped waiting
+	refusal error // of the last attempt that was refused
+}
+
+func newGroup(it *item) *group {
+	return &group{items: []*item{it}, size: it.size(), done: make(chan struct{})}
+}
+
+func (g *group) add(it *item) {
+	g.items = append(g.items, it)
+	g.size += it.size()
+}
+
+// fits says whether a call of so many items and bytes may take more.
+func fits(items, bytes, moreItems, moreBytes int) bool {
+	return items == 0 || items+moreItems <= maxCallItems && bytes+moreBytes <= maxCallBytes
+}
+
+// enqueue returns when the group is enqueued, refused for good, or ctx ends.
+func (b *batcher) enqueue(ctx context.Context, g *group) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, g)
+	b.start()
+	b.mu.Unlock()
+	select {
+	case <-g.done:
+		return g.err
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-g.done:
+		return g.err
+	default:
+	}
+	g.gone = true
+	if g.flying || g.unsure {
+		return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
+	}
+	return errors.Join(context.Cause(ctx), g.refusal)
+}
+
+// start runs a flusher if there is work and none that will come to it soon.
+func (b *batcher) start() {
+	if len(b.waiting) > 0 && b.active == b.stalled && b.active < maxFlushers {
+		b.active++
+		go b.flush()
+	}
+}
+
+func (b *batcher) flush() {
+	l := b.q.lanes.get()
+	defer b.q.lanes.put(l)
+	for {
+		groups := b.take()
+		if groups == nil {
+			return
+		}
+		b.commit(l, groups)
+	}
+}
+
+// take is the groups of the next call, or nil, and then the flusher has ended.
+func (b *batcher) take() []*group {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var groups []*group
+	items, bytes := 0, 0
+	for i, g := range b.waiting {
+		if g.gone {
+			continue
+		}
+		if !fits(items, bytes, len(g.items), g.size) {
+			b.waiting = append(b.waiting[:0], b.waiting[i:]...)
+			return groups
+		}
+		groups = append(groups, g)
+		items += len(g.items)
+		bytes += g.size
+	}
+	clear(b.waiting)
+	b.waiting = b.waiting[:0]
+	if groups == nil {
+		b.active--
+	}
+	return groups
+}
+
+// commit sends one call until it is answered or nobody waits for it.
+func (b *batcher) commit(l *lane, groups []*group) {
+	defer b.watch()()
+	seq := l.next()
+	var c *call
+	for n := 0; ; n++ {
+		groups = b.launch(groups, c == nil || !c.unsure)
+		if len(groups) == 0 {
+			return
+		}
+		if c == nil || !c.unsure {
+			c = b.call(l, seq, groups) // those who left are left out
+		}
+		attempt(context.Background(), b.q.client.rdb, c)
+		cl := classify(c.err)
+		if cl == classAnswered {
+			b.settle(groups, b.read(c, groups))
+			return
+		}
+		err := c.verdict(cl)
+		if c.unsure && time.Since(c.first) > laneTrust {
+			err = c.giveUp(errors.New("no answer within a minute"))
+		}
+		if err != nil {
+			b.settle(groups, err)
+			return
+		}
+		b.land(groups, c)
+		time.Sleep(retryPause(n))
+	}
+}
+
+// watch lets other flushers go ahead if the call takes long; what it returns
+// ends the watch.
+func (b *batcher) watch() (end func()) {
+	var late, ended bool
+	timer := time.AfterFunc(stallAfter, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !ended {
+			late = true
+			b.stalled++
+			b.start()
+		}
+	})
+	return func() {
+		timer.Stop()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		ended = true
+		if late {
+			b.stalled--
+		}
+	}
+}
+
+// launch marks the groups as under way. Those whose callers left are dropped,
+// but a call that may have run must be sent again as it was.
+func (b *batcher) launch(groups []*group, changeable bool) []*group {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var live []*group
+	for _, g := range groups {
+		if !g.gone {
+			live = append(live, g)
+		}
+	}
+	if len(live) > 0 && !changeable {
+		live = groups
+	}
+	for _, g := range live {
+		g.flying = true
+	}
+	return live
+}
+
+func (b *batcher) land(groups []*group, c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range groups {
+		g.flying, g.unsure, g.refusal = false, c.unsure, c.err
+	}
+}
+
+func (b *batcher) settle(groups []*group, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range groups {
+		g.flying, g.err = false, err
+		close(g.done)
+	}
+}
+
+func (b *batcher) call(l *lane, seq string, groups []*group) *call {
+	k := &b.q.keys
+	n := 0
+	for _, g := range groups {
+		n += len(g.items)
+	}
+	c := &call{script: scriptEnqueue, keys: []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.wake, l.key}}
+	c.args = make([]any, 2, 2+3*n)
+	c.args[0], c.args[1] = seq, n
+	first := len(c.keys)
+	for _, g := range groups {
+		for _, it := range g.items {
+			index := 0
+			if it.unique != nil {
+				c.keys = append(c.keys, k.unique(it.unique.Key))
+				index = len(c.keys) - first
+			}
+			c.args = append(c.args, strconv.FormatUint(it.low, 10), it.record, it.how(index))
+		}
+	}
+	return c
+}
+
+// read turns the script's answer into the items' results.
+func (b *batcher) read(c *call, groups []*group) error {
+	text, err := c.text()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
+	}
+	parts := strings.Split(text, " ")
+	us, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil || len(parts) < 2 {
+		return fmt.Errorf("%w: script enqueue answered %q", ErrUnconfirmed, text)
+	}
+	marks, holders := parts[1], parts[2:]
+	for _, g := range groups {
+		for _, it := range g.items {
+			if marks == "" {
+				return fmt.Errorf("%w: script enqueue answered too little", ErrUnconfirmed)
+			}
+			it.result.Queue = it.queue
+			if marks[0] == '.' {
+				it.result.ID = jobid.FromParts(us, it.low)
+				us++
+			} else if len(holders) > 0 {
+				it.result.Duplicate = true
+				it.result.ID, _ = jobid.FromText(holders[0])
+				holders = holders[1:]
+			}
+			marks = marks[1:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A call is one script call, which may be sent more than once under the same
+// sequence of its lane. It is not safe for concurrent use.
+type call struct {
+	script *script
+	keys   []string // those of the header, the lane's among them
+	args   []any    // ARGV; for a mutating script args[0] is the sequence
+
+	full   bool // send the text, not the hash
+	unsure bool // an attempt may have run
+	first  time.Time
+
+	flying atomic.Bool // an attempt is under way
+	reply  any
+	err    error
+}
+
+// command is one attempt: go-redis must not send it again by itself, or it
+// would answer "connection refused" for a call whose earlier attempt had run.
+type command struct{ *redis.Cmd }
+
+func (command) NoRetry() bool { return true }
+
+func (c *call) command(ctx context.Context) command {
+	args := make([]any, 0, 3+len(c.keys)+len(c.args))
+	if c.full {
+		args = append(args, "eval", c.script.body)
+	} else {
+		args = append(args, "evalsha", c.script.sha)
+	}
+	args = append(args, len(c.keys))
+	for _, k := range c.keys {
+		args = append(args, k)
+	}
+	args = append(args, c.args...)
+	if c.first.IsZero() {
+		c.first = time.Now()
+	}
+	return command{redis.NewCmd(ctx, args...)}
+}
+
+// attempt sends the calls once, in one pipeline if they are several, and says
+// what became of each. Calls whose script was not cached are sent again with
+// its text. No two calls of one lane may be in calls.
+func attempt(ctx context.Context, rdb redis.UniversalClient, calls ...*call) {
+	send(ctx, rdb, calls)
+	var again []*call
+	for _, c := range calls {
+		if classify(c.err) == classNoScript {
+			c.full = true
+			again = append(again, c)
+		}
+	}
+	if len(again) > 0 {
+		send(ctx, rdb, again)
+		for _, c := range again {
+			c.full = false
+		}
+	}
+	for _, c := range calls {
+		if classify(c.err) == classUnknown {
+			c.unsure = true
+		}
+	}
+}
+
+func send(ctx context.Context, rdb redis.UniversalClient, calls []*call) {
+	if len(calls) == 1 {
+		cmd := calls[0].command(ctx)
+		_ = rdb.Process(ctx, cmd)
+		calls[0].reply, calls[0].err = cmd.Result()
+		return
+	}
+	pipe := rdb.Pipeline()
+	cmds := make([]command, len(calls))
+	for i, c := range calls {
+		cmds[i] = c.command(ctx)
+		_ = pipe.Process(ctx, cmds[i])
+	}
+	_, err := pipe.Exec(ctx)
+	for i, c := range calls {
+		c.reply, c.err = cmds[i].Result()
+		if c.err == nil && c.reply == nil && err != nil {
+			c.err = err // the pipeline failed before this command had a reply
+		}
+	}
+}
+
+// errStale is an answer that only a broken lane can get.
+var errStale = errors.New("stale sequence")
+
+// text is the reply of a script that answers with words.
+func (c *call) text() (string, error) {
+	s, ok := c.reply.(string)
+	if !ok {
+		return "", fmt.Errorf("script %s answered %T", c.script.name, c.reply)
+	}
+	if s == "stale" {
+		return "", errStale
+	}
+	return s, nil
+}
+
+// call sends a control call until it is answered, ctx ends, or it can never
+// be. Errors: ErrUnconfirmed if it may have run; ErrFull; others mean that
+// nothing was done. The lane goes back to the pool when the last attempt ended,
+// which may be after call returned: go-redis does not heed a context while it
+// reads.
+func (q *queueState) call(ctx context.Context, s *script, keys []string, args ...any) (string, error) {
+	ctx, cancel := withDefaultTimeout(ctx)
+	defer cancel()
+	l := q.lanes.get()
+	keys = withLane(keys, l)
+	c := &call{script: s, keys: keys, args: append([]any{l.next()}, args...)}
+	type outcome struct {
+		text string
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		text, err := q.repeat(ctx, c)
+		q.lanes.put(l)
+		done <- outcome{text, err}
+	}()
+	select {
+	case o := <-done:
+		return o.text, o.err
+	case <-ctx.Done():
+		if !c.flying.Load() { // then repeat is about to say what it knows
+			o := <-done
+			return o.text, o.err
+		}
+		return "", fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
+	}
+}
+
+func (q *queueState) repeat(ctx context.Context, c *call) (string, error) {
+	for n := 0; ; n++ {
+		c.flying.Store(true)
+		if ctx.Err() == nil {
+			attempt(context.WithoutCancel(ctx), q.client.rdb, c)
+		}
+		c.flying.Store(false)
+		if n == 0 && c.first.IsZero() {
+			return "", context.Cause(ctx)
+		}
+		cl := classify(c.err)
+		if cl == classAnswered {
+			text, err := c.text()
+			if errors.Is(err, errStale) {
+				err = fmt.Errorf("%w: %w", ErrUnconfirmed, err)
+			}
+			return text, err
+		}
+		if err := c.verdict(cl); err != nil {
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+			return "", c.giveUp(context.Cause(ctx))
+		case <-time.After(retryPause(n)):
+		}
+		if c.unsure && time.Since(c.first) > laneTrust {
+			return "", c.giveUp(errors.New("no answer within a minute"))
+		}
+	}
+}
+
+// verdict is the error that ends a call at once, or nil if it may be sent again.
+func (c *call) verdict(cl class) error {
+	switch cl {
+	case classFull:
+		// The lane is read before the first write is tried: had an earlier
+		// attempt run, its answer would have come instead.
+		return fmt.Errorf("%w: %w", ErrFull, c.err)
+	case classDenied, classBroken:
+		if c.unsure {
+			return fmt.Errorf("%w: %w", ErrUnconfirmed, c.err)
+		}
+		return c.err
+	default:
+		return nil
+	}
+}
+
+func (c *call) giveUp(cause error) error {
+	if c.unsure {
+		return fmt.Errorf("%w: %w: %w", ErrUnconfirmed, cause, c.err)
+	}
+	return fmt.Errorf("%w: %w", cause, c.err)
+}
+
+// retryPause grows from 10 ms to 1 s, half of it random, so that a fleet does
+// not return to a server that just came back in one beat.
+func retryPause(n int) time.Duration {
+	d := min(10*time.Millisecond<<min(n, 10), time.Second)
+	return d/2 + rand.N(d/2)
+}
+
+// enqueueTimeout bounds a call whose context has no deadline.
+const enqueueTimeout = 5 * time.Second
+
+func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, enqueueTimeout)
+}
+
+// laneKey marks the place of the lane's key among a script's keys.
+const laneKey = "\x00lane"
+
+func withLane(keys []string, l *lane) []string {
+	for i, k := range keys {
+		if k == laneKey {
+			keys[i] = l.key
+		}
+	}
+	return keys
+}

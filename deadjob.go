@@ -1,0 +1,86 @@
+package pawl
+
+import (
+	"time"
+
+	"github.com/pawlq/pawl/internal/jobid"
+	"github.com/pawlq/pawl/internal/record"
+)
+
+// DeadReason says which rule ended the job.
+type DeadReason string
+
+// The reasons for which a job dies.
+const (
+	ReasonExhausted   DeadReason = "exhausted"   // attempts spent
+	ReasonPermanent   DeadReason = "permanent"   // the handler returned Permanent, or its RetryFunc gave up
+	ReasonUndecodable DeadReason = "undecodable" // payload does not fit the type
+	ReasonCrashed     DeadReason = "crashed"     // took MaxCrashes workers down
+	ReasonCorrupt     DeadReason = "corrupt"     // the stored record cannot be read; raw bytes kept
+	ReasonExpired     DeadReason = "expired"     // ExpireIn
+	ReasonUnhandled   DeadReason = "unhandled"   // no worker knew its kind for UnknownKindGrace
+)
+
+// AttemptError is one failed attempt.
+type AttemptError struct {
+	Attempt int
+	At      time.Time
+	Took    time.Duration
+	Error   string // cut at 1 KiB
+}
+
+// DeadJob is a post-mortem: enough to find the cause and to run it again.
+type DeadJob struct {
+	// RawJob is the job as its last run saw it. Of a corrupt job only ID, Queue
+	// and Payload, the raw bytes, are known.
+	RawJob
+	Reason DeadReason
+	Error  string // of the last attempt, cut at 4 KiB
+	// Stack is where it panicked; for an error, its "%+v" where that says more
+	// than Error. Cut at 16 KiB.
+	Stack         string
+	Errors        []AttemptError // the last 5, oldest first
+	FirstFailedAt time.Time      // zero if no attempt failed
+	DiedAt        time.Time
+	Worker        string // host:pid, or WorkerConfig.Name
+	Build         string // version and revision of the program that ran it
+	Unique        string // its unique key; "" if it has none
+	Position      string // of the post-mortem among those of the queue, by death
+}
+
+// deadJob reads a post-mortem; one that cannot be read is itself corrupt.
+func deadJob(q *queueState, idText, position, body string) DeadJob {
+	id, _ := jobid.FromText(idText)
+	rec, err := record.Decode([]byte(body))
+	if err != nil {
+		rec = &record.Record{Payload: []byte(body), Dead: &record.PostMortem{Reason: string(ReasonCorrupt), Error: err.Error()}}
+	}
+	d := DeadJob{RawJob: *rawJob(q, id, rec), Position: position}
+	d.Attempt = rec.Attempts
+	if rec.Unique != nil {
+		d.Unique = rec.Unique.Key
+	}
+	if rec.FirstFailedAt > 0 {
+		d.FirstFailedAt = time.UnixMilli(rec.FirstFailedAt)
+	}
+	for _, f := range rec.Failures {
+		d.Errors = append(d.Errors, AttemptError{Attempt: f.Attempt, At: time.UnixMilli(f.At), Took: f.Took, Error: f.Text})
+	}
+	if p := rec.Dead; p != nil {
+		d.Reason, d.Error, d.Stack, d.Worker, d.Build = DeadReason(p.Reason), p.Error, p.Stack, p.Worker, p.Build
+		d.DiedAt = time.UnixMilli(p.At)
+	}
+	return d
+}
+
+// revived is the record of a dead job with fresh attempts and crashes. Its id
+// and history stay. now is the server's time, from which ExpireIn counts anew.
+func revived(rec *record.Record, now time.Time) *record.Record {
+	r := *rec
+	r.LongHead, r.Started = true, false
+	r.Dead, r.Attempts, r.Crashes, r.Snoozes = nil, 0, 0, 0
+	r.UnknownSince, r.PutBacks = 0, 0
+	r.Redrives++
+	r.Since = now.UnixMilli()
+	return &r
+}

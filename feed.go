@@ -1,0 +1,216 @@
+package pawl
+
+import (
+	"sync"
+	"time"
+)
+
+// A feed serves one queue for a worker. One goroutine, loop, settles what has
+// finished and leases what can start, both in one round trip; another, pulse,
+// renews the leases. What finishes while a round trip is under way goes into
+// the next, so that batches grow with the load and cost no latency without it.
+type feed struct {
+	worker *Worker
+	index  int // among the worker's queues
+	q      *queueState
+
+	signal chan struct{} // something for loop to do
+	beat   chan struct{} // something for pulse to do
+
+	mu       sync.Mutex
+	running  map[string]*run // by id, until the outcome is stored
+	finished []*outcome      // not yet in a call
+	hungry   bool            // there may be work to lease
+	wakes    int             // how often wake was called
+	next     time.Time       // of the next possible work; zero if unknown
+	draining bool            // lease no more
+	quitting bool            // wait for nothing
+	clock    serverClock
+	released []ID
+	inCall   time.Time // when the round trip under way began; zero if none is
+
+	lanes   [verbs]*lane
+	pending [verbs]*pendingCall
+	leasing *leaseCall
+	leaser  *lane
+
+	extender extender
+	// cautious until: after an outage no expired lease is taken for one
+	// heartbeat, so that holders that lived through it can renew first.
+	cautious time.Time
+}
+
+// serverClock tells the server's time from its last answer.
+type serverClock struct {
+	ms int64
+	at time.Time
+}
+
+func (c serverClock) now() time.Time {
+	if c.at.IsZero() {
+		return time.Now()
+	}
+	return time.UnixMilli(c.ms).Add(time.Since(c.at))
+}
+
+func newFeed(w *Worker, index int, q *queueState) *feed {
+	f := &feed{worker: w, index: index, q: q, hungry: true,
+		signal: make(chan struct{}, 1), beat: make(chan struct{}, 1),
+		running: map[string]*run{}, leaser: newLane(&q.keys)}
+	for v := range f.lanes {
+		f.lanes[v] = newLane(&q.keys)
+	}
+	f.extender.lane = newLane(&q.keys)
+	return f
+}
+
+func nudge(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// poke has loop look again.
+func (f *feed) poke() { nudge(f.signal) }
+
+// wake has loop lease: a token came, or the time of the next job.
+func (f *feed) wake() {
+	f.mu.Lock()
+	f.hungry = true
+	f.wakes++
+	f.mu.Unlock()
+	f.poke()
+}
+
+// idle reports whether the queue was empty when last asked and a job that came
+// now could start.
+func (f *feed) idle() bool {
+	f.mu.Lock()
+	idle := !f.hungry && !f.draining && !f.worker.outages.has(f)
+	f.mu.Unlock()
+	return idle && f.worker.slots.free(f.index)
+}
+
+// drain stops leasing. With quit, loop ends at once, whatever is left.
+func (f *feed) drain(quit bool) {
+	f.mu.Lock()
+	f.draining, f.quitting = true, f.quitting || quit
+	f.mu.Unlock()
+	f.poke()
+}
+
+// over reports whether nothing is left to do for a feed that drains.
+func (f *feed) over() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quitting {
+		return true
+	}
+	for _, p := range f.pending {
+		if p != nil {
+			return false
+		}
+	}
+	return f.draining && len(f.running) == 0 && len(f.finished) == 0 && f.leasing == nil
+}
+
+// loop runs until the feed has drained.
+func (f *feed) loop() {
+	for n := 0; !f.over(); {
+		calls := f.gather()
+		if len(calls) == 0 {
+			f.wait()
+			continue
+		}
+		if f.roundTrip(calls) {
+			n = 0
+			continue
+		}
+		// Redis is away, or refuses: what is pending is sent again unchanged,
+		// outcomes first, then the leases are renewed, then a lease is asked for.
+		f.pause(retryPause(n))
+		n++
+	}
+}
+
+// wait returns when there may be something to do.
+func (f *feed) wait() {
+	f.mu.Lock()
+	next := f.next
+	if f.hungry || f.draining {
+		next = time.Time{} // then it is not time that is waited for
+	}
+	f.mu.Unlock()
+	var timer <-chan time.Time
+	if !next.IsZero() {
+		t := time.NewTimer(time.Until(next))
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-f.signal:
+	case <-timer:
+		f.wake()
+	}
+}
+
+func (f *feed) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			return
+		case <-f.signal:
+			if f.over() {
+				return
+			}
+		}
+	}
+}
+
+// finish takes the outcome of a run whose handler has returned.
+func (f *feed) finish(out *outcome) {
+	f.mu.Lock()
+	out.run.finished = true
+	f.finished = append(f.finished, out)
+	f.mu.Unlock()
+	out.run.cancel(nil)
+	if out.run.suspect {
+		f.worker.suspect.Unlock()
+	}
+	f.worker.slots.give(f.index, 1)
+	f.poke()
+}
+
+// forget drops a run whose outcome is stored, or was lost for good.
+func (f *feed) forget(r *run) {
+	if f.running[r.id] == r {
+		delete(f.running, r.id)
+	}
+}
+
+// start runs a leased job, or hands the new token to a handler of this worker
+// that still runs it. It reports whether the job took a slot.
+func (f *feed) start(l leased) bool {
+	f.mu.Lock()
+	if r := f.running[l.id]; r != nil {
+		r.token, r.until = l.token, l.sent.Add(r.visibility)
+		f.mu.Unlock()
+		return false
+	}
+	r := newRun(f, l)
+	f.running[l.id] = r
+	draining := f.draining
+	f.mu.Unlock()
+	if draining {
+		f.finish(&outcome{run: r, verb: verbRelease})
+		return true
+	}
+	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {
+		nudge(f.beat)
+	}
+	go r.execute()
+	return true
+}

@@ -1,0 +1,117 @@
+package redistest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// phase is how far a server has come, as its log tells.
+type phase int
+
+const (
+	listening phase = iota // it accepts connections; it may be loading
+	ready                  // it has loaded its data
+)
+
+// The words are the same in Redis 6.2 to 8 and Valkey.
+var phaseWords = [...][]byte{
+	listening: []byte("Server initialized"),
+	ready:     []byte("Ready to accept connections"),
+}
+
+// process is one run of a server. Its log is kept, and watched for phases.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+
+	mu      sync.Mutex
+	log     bytes.Buffer
+	reached [len(phaseWords)]chan struct{}
+}
+
+// startProcess starts the server from a goroutine that keeps its OS thread
+// until the server has ended. That is what makes Pdeathsig usable: the kernel
+// sends the signal when the *thread* that forked ends, not the process, and
+// the Go runtime may end a thread whenever it likes unless a goroutine is
+// locked to it. It costs a sleeping thread a server, and leaves no goroutine
+// behind.
+func startProcess(name string, args []string) (*process, error) {
+	p := &process{cmd: exec.Command(name, args...), exited: make(chan struct{})}
+	for i := range p.reached {
+		p.reached[i] = make(chan struct{})
+	}
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.WaitDelay = time.Second // a forked saver may hold the pipe open
+	dieWithParent(p.cmd)
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // ends by a signal, always an error
+			close(p.exited)
+		}
+	}()
+	return p, <-started
+}
+
+// Write takes the server's log.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log.Write(b)
+	for i, word := range phaseWords {
+		select {
+		case <-p.reached[i]:
+		default:
+			if bytes.Contains(p.log.Bytes(), word) {
+				close(p.reached[i])
+			}
+		}
+	}
+	return len(b), nil
+}
+
+func (p *process) await(want phase, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	why := "ended at once"
+	select {
+	case <-p.reached[want]:
+		return nil
+	case <-p.exited:
+	case <-timer.C:
+		why = "not ready in " + limit.String()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Errorf("%s: %s; its log:\n%s", p.cmd, why, p.log.Bytes())
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // an error means that it has ended
+	<-p.exited
+}
+
+// freePort picks a port below the range from which kernels take the ports of
+// outgoing connections, so that no client sits on a killed server's port when
+// it restarts. Redis refuses to start if another server was quicker.
+func freePort() int {
+	for {
+		port := 12000 + rand.IntN(10000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		return port
+	}
+}

@@ -1,0 +1,55 @@
+package pawl
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// The keys of a queue. All share the hash tag {name}, so that they lie in one
+// slot of a cluster and one script can move a job between them; no key is ever
+// built inside a script. docs/storage.md says what each one holds.
+type keyspace struct {
+	jobs   string // stream: fresh jobs
+	held   string // hash: every other live job, id -> record
+	due    string // sorted set: ids in held that wait for a time
+	prio   string // sorted set: ids in held that are ready, with a priority
+	leases string // sorted set: ids being run, by deadline
+	runs   string // hash: id -> token, crashes, flags
+	dead   string // stream: post-mortems
+	index  string // hash: id -> entry of dead
+	meta   string // hash: last id, cursor, fence, counters
+	wake   string // list: tokens for waiting workers
+	prefix string
+}
+
+func newKeyspace(namespace, queue string) keyspace {
+	p := namespace + ":{" + queue + "}:"
+	return keyspace{
+		jobs: p + "jobs", held: p + "held", due: p + "due", prio: p + "prio",
+		leases: p + "leases", runs: p + "runs", dead: p + "dead", index: p + "dead:index",
+		meta: p + "meta", wake: p + "wake", prefix: p,
+	}
+}
+
+// unique is the key that holds a deduplication key.
+func (k *keyspace) unique(key string) string { return k.prefix + "unique:" + key }
+
+// lane is the key that holds the last call of one lane.
+func (k *keyspace) lane(id string) string { return k.prefix + "lane:" + id }
+
+// stop is the key on which a worker's own blocking read is ended.
+func (k *keyspace) stop(worker string) string { return k.prefix + "stop:" + worker }
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+
+// checkName refuses what would break a key: a brace moves it to another slot,
+// a newline or NUL corrupts logs, and a glob character confuses operators.
+func checkName(name string) error {
+	if namePattern.MatchString(name) {
+		return nil
+	}
+	if len(name) > 128 {
+		return fmt.Errorf("%w: %d bytes long; at most 128", ErrName, len(name))
+	}
+	return fmt.Errorf("%w %q: use 1 to 128 letters, digits, '.', '_', '-' or ':'", ErrName, name)
+}

@@ -1,0 +1,71 @@
+-- bury: move jobs to the dead-letter queue, each with its post-mortem.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record
+-- KEYS[3] leases  sorted set, score = deadline ms
+-- KEYS[4] runs    hash, id -> run entry
+-- KEYS[5] dead    stream of post-mortems
+-- KEYS[6] index   hash, id -> entry of dead
+-- KEYS[7] meta    hash
+-- KEYS[8] lane    the caller's lane
+-- KEYS[9..]       unique keys
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2..]       per job: id, token, post-mortem, 1 if an attempt failed, and
+--                 the index of its unique key in KEYS[9..] (0: none)
+--
+-- returns "stale" | a letter per job: "k" buried, "l" lost
+-- include: time
+-- include: lane
+-- include: runs
+-- include: fence
+-- include: unique_own
+
+local seen = lane_seen(KEYS[8], ARGV[1])
+if seen then return seen end
+redis.call('XLEN', KEYS[1])
+redis.call('HLEN', KEYS[2])
+redis.call('XLEN', KEYS[5])
+redis.call('HLEN', KEYS[7])
+
+local ids, tokens = {}, {}
+for i = 2, #ARGV, 5 do
+  ids[#ids + 1] = ARGV[i]
+  tokens[#tokens + 1] = ARGV[i + 1]
+end
+local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
+local graves = redis.call('HMGET', KEYS[6], unpack(ids))
+local gone, failed, frees, old_graves = {}, 0, {}, {}
+for i, id in ipairs(ids) do
+  if marks[i] ~= 'l' then
+    marks[i] = 'k'
+    gone[#gone + 1] = id
+    failed = failed + tonumber(ARGV[5 * i])
+    local unique = tonumber(ARGV[5 * i + 1])
+    local till = unique > 0 and unique_owned(KEYS[8 + unique], id)
+    if till then frees[#frees + 1] = { KEYS[8 + unique], till } end
+    if graves[i] then old_graves[#old_graves + 1] = graves[i] end
+  end
+end
+
+write_when_full(KEYS[3])
+if #gone > 0 then
+  redis.call('XDEL', KEYS[1], unpack(gone))
+  redis.call('HDEL', KEYS[2], unpack(gone))
+  redis.call('ZREM', KEYS[3], unpack(gone))
+  redis.call('HDEL', KEYS[4], unpack(gone))
+  -- One tombstone a job, whatever a hand edit left in the index.
+  if #old_graves > 0 then redis.call('XDEL', KEYS[5], unpack(old_graves)) end
+  for i, id in ipairs(ids) do
+    if marks[i] == 'k' then
+      redis.call('HSET', KEYS[6], id, redis.call('XADD', KEYS[5], '*', 'i', id, 'p', ARGV[5 * i - 1]))
+    end
+  end
+  local now = math.floor(now_us() / 1000)
+  for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
+  redis.call('HINCRBY', KEYS[7], 'n:dead', #gone)
+  if failed > 0 then redis.call('HINCRBY', KEYS[7], 'n:failed', failed) end
+end
+if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
+local answer = table.concat(marks)
+lane_keep(KEYS[8], ARGV[1], answer)
+return answer

@@ -1,0 +1,57 @@
+-- cancel: end a job by its id. A waiting one is gone on return; a running one
+-- is flagged, and its holder learns of it with its next extend.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record
+-- KEYS[3] due     sorted set, score = ms
+-- KEYS[4] prio    sorted set, score = priority and ms
+-- KEYS[5] leases  sorted set, score = deadline ms
+-- KEYS[6] runs    hash, id -> run entry
+-- KEYS[7] index   hash, id -> entry of the dead-letter stream
+-- KEYS[8] meta    hash
+-- KEYS[9] lane    the caller's lane
+-- KEYS[10..]      its unique key, if it has one
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2] id
+--
+-- returns "stale" | "gone" | "flagged" | "dead" | "missing"
+-- include: time
+-- include: lane
+-- include: runs
+-- include: unique_own
+
+local seen = lane_seen(KEYS[9], ARGV[1])
+if seen then return seen end
+local id = ARGV[2]
+local now = math.floor(now_us() / 1000)
+local fresh = #redis.call('XRANGE', KEYS[1], id, id) > 0
+local held = redis.call('HEXISTS', KEYS[2], id) == 1
+redis.call('ZCARD', KEYS[3])
+redis.call('ZCARD', KEYS[4])
+local deadline = tonumber(redis.call('ZSCORE', KEYS[5], id) or '')
+local entry = redis.call('HGET', KEYS[6], id)
+local dead = redis.call('HEXISTS', KEYS[7], id) == 1
+redis.call('HLEN', KEYS[8])
+local till = KEYS[10] and unique_owned(KEYS[10], id)
+
+local answer = dead and 'dead' or 'missing'
+if fresh or held then
+  if deadline and deadline > now then
+    local token, crashes, flags_s, before_token = run_read(entry)
+    if not string.find(flags_s, 'c', 1, true) then flags_s = 'c' end
+    redis.call('HSET', KEYS[6], id, run_text(token or '', crashes, flags_s, before_token))
+    answer = 'flagged'
+  else
+    redis.call('XDEL', KEYS[1], id)
+    redis.call('HDEL', KEYS[2], id)
+    redis.call('ZREM', KEYS[3], id)
+    redis.call('ZREM', KEYS[4], id)
+    redis.call('ZREM', KEYS[5], id)
+    redis.call('HDEL', KEYS[6], id)
+    if till then unique_free(KEYS[10], till, now) end
+    redis.call('HINCRBY', KEYS[8], 'n:cancelled', 1)
+    answer = 'gone'
+  end
+end
+lane_keep(KEYS[9], ARGV[1], answer)
+return answer

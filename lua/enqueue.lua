@@ -1,0 +1,122 @@
+-- enqueue: add jobs; all of a call, or none.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record of every other live job
+-- KEYS[3] due     sorted set, score = ms
+-- KEYS[4] prio    sorted set, score = priority and ms
+-- KEYS[5] runs    hash, id -> run entry
+-- KEYS[6] meta    hash
+-- KEYS[7] wake    list of tokens
+-- KEYS[8] lane    the caller's lane
+-- KEYS[9..]       unique keys
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2] n       number of jobs
+-- ARGV[3..]       per job: low half of its id, record, and how it waits: "" for
+--                 at once, or "<d|a> <ms> <priority> <unique> <d|s> <window>":
+--                 delay or absolute time, the unique key as an index into
+--                 KEYS[9..] (0: none), its mode and its window in ms
+--
+-- returns "stale" | "<us> <marks> <holder>…": the microseconds of the first new
+-- id (each next one is one more), and for each job "." new or "d" duplicate,
+-- then the holders of the duplicates in order
+-- include: time
+-- include: lane
+-- include: head
+-- include: unique_own
+-- include: unique_take
+-- include: wake
+
+local seen = lane_seen(KEYS[8], ARGV[1])
+if seen then return seen end
+
+local us = now_us()
+local now = math.floor(us / 1000)
+local ready_from = math.ceil(us / 1000)
+local last = redis.call('HGET', KEYS[6], 'last')
+redis.call('XLEN', KEYS[1])
+redis.call('HLEN', KEYS[2])
+redis.call('ZCARD', KEYS[3])
+redis.call('ZCARD', KEYS[4])
+redis.call('HLEN', KEYS[5])
+local waiting = redis.call('LLEN', KEYS[7])
+if not last then
+  -- The hash was lost: ids must still rise above what the stream has seen.
+  local top = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+  last = top[1] and string.match(top[1][1], '^%d+') or '0'
+end
+us = math.max(us, tonumber(last) + 1)
+
+local first = us
+local marks, holders = {}, {}
+local fresh, held, due, prio, keys, taken = {}, {}, {}, {}, {}, {}
+local nearest
+for i = 1, tonumber(ARGV[2]) do
+  local low_text, record, how = ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2]
+  local id = num(us) .. '-' .. low_text
+  local kind, ms, priority, unique, mode, window
+  local holder
+  if how ~= '' then
+    kind, ms, priority, unique, mode, window =
+      string.match(how, '^(%a) (%d+) (%d) (%d+) (%a) (%d+)$')
+    ms, priority, unique = tonumber(ms), tonumber(priority), tonumber(unique)
+    if unique > 0 then
+      local key = KEYS[8 + unique]
+      holder = taken[key] or unique_holder(key, KEYS[1], KEYS[2], KEYS[5], now)
+      if not holder then
+        taken[key] = id
+        window = tonumber(window)
+        local till = window > 0 and math.floor(us / 1000) + window or 0
+        keys[#keys + 1] = { key, unique_text(id, mode, till) }
+      end
+    end
+  end
+  if holder then
+    marks[i] = 'd'
+    holders[#holders + 1] = holder
+  else
+    marks[i] = '.'
+    us = us + 1
+    local at = ready_from
+    if how ~= '' then at = kind == 'a' and ms or ready_from + ms end
+    if at > now and how ~= '' and (kind == 'a' or ms > 0) then
+      held[#held + 1] = id
+      held[#held + 1] = head_due(record, at)
+      due[#due + 1] = num(at)
+      due[#due + 1] = id
+      if not nearest or at < nearest then nearest = at end
+    elseif how ~= '' and priority > 0 then
+      held[#held + 1] = id
+      held[#held + 1] = head_due(record, now)
+      prio[#prio + 1] = prio_score(priority, now)
+      prio[#prio + 1] = id
+    else
+      fresh[#fresh + 1] = id
+      fresh[#fresh + 1] = record
+    end
+  end
+end
+
+local added = us - first
+for i = 1, #fresh, 2 do
+  redis.call('XADD', KEYS[1], fresh[i], 'r', fresh[i + 1])
+end
+if #held > 0 then redis.call('HSET', KEYS[2], unpack(held)) end
+if #due > 0 then redis.call('ZADD', KEYS[3], unpack(due)) end
+if #prio > 0 then redis.call('ZADD', KEYS[4], unpack(prio)) end
+for _, entry in ipairs(keys) do
+  redis.call('SET', entry[1], entry[2])
+end
+if added > 0 then
+  redis.call('HSET', KEYS[6], 'last', num(us - 1))
+  redis.call('HINCRBY', KEYS[6], 'n:enqueued', added)
+end
+if #holders > 0 then redis.call('HINCRBY', KEYS[6], 'n:duplicate', #holders) end
+
+local ready = (#fresh + #prio) / 2
+if nearest and wake_due(KEYS[3], nearest, now) then ready = ready + 1 end
+wake_push(KEYS[7], ready, waiting)
+
+local answer = num(first) .. ' ' .. table.concat(marks)
+if #holders > 0 then answer = answer .. ' ' .. table.concat(holders, ' ') end
+lane_keep(KEYS[8], ARGV[1], answer)
+return answer

@@ -1,0 +1,268 @@
+-- lease: take jobs that can run now, from four sources in turn, so that no
+-- source starves another: leases that ran out or were given back, due jobs,
+-- priorities, and fresh entries after the cursor.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record of every other live job
+-- KEYS[3] due     sorted set, score = ms
+-- KEYS[4] prio    sorted set, score = priority and ms
+-- KEYS[5] leases  sorted set, score = deadline ms; 0 = given back
+-- KEYS[6] runs    hash, id -> run entry
+-- KEYS[7] meta    hash
+-- KEYS[8] wake    list of tokens
+-- KEYS[9] lane    the caller's lane
+-- ARGV[1] seq         sequence in the lane
+-- ARGV[2] n           jobs wanted, 1 to 500
+-- ARGV[3] visibility  ms, for jobs that have none of their own
+-- ARGV[4] nonce       of the token
+-- ARGV[5] max         crashes, the least that may apply to a job without its own
+-- ARGV[6] suspects    1 if the caller may take a suspect
+-- ARGV[7] expired     1 if it may take expired leases
+-- ARGV[8] low         low half of an id, for an entry whose id is no job's
+--
+-- returns {"stale"} | {now ms, ms to the next possible work or -1, token, then
+-- per job: id, record, crashes, flags: "c" to be cancelled, "x" its lease had
+-- run out, "s" a suspect}
+-- include: time
+-- include: lane
+-- include: head
+-- include: runs
+-- include: wake
+-- include: entry
+-- include: pick
+-- include: heal
+
+local seen = lane_seen(KEYS[9], ARGV[1])
+if seen == 'stale' then return { 'stale' } end
+local us = now_us()
+local now = math.floor(us / 1000)
+
+if seen then
+  -- The call ran before; its jobs are those that it still holds.
+  local next_text, given_token, list = string.match(seen, '^(%S+) (%S+) ?(.*)$')
+  local reply = { num(now), next_text, given_token }
+  for id in string.gmatch(list, '%S+') do
+    local held_token, crashes, flags = run_read(redis.call('HGET', KEYS[6], id))
+    local record = held_token == given_token and records(KEYS[1], KEYS[2], { id })[1]
+    if record then
+      for _, part in ipairs({ id, record, num(crashes), flags }) do reply[#reply + 1] = part end
+    end
+  end
+  return reply
+end
+
+local meta = redis.call('HMGET', KEYS[7], 'cursor', 'turn', 'fence', 'paused', 'swept')
+local total = redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2])
+local due_count, prio_count = redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4])
+local lease_count = redis.call('ZCARD', KEYS[5])
+redis.call('HLEN', KEYS[6])
+redis.call('LLEN', KEYS[8])
+local cursor_id, turn = meta[1], tonumber(meta[2] or '') or 0
+local n = tonumber(ARGV[2])
+default_visibility, default_max = tonumber(ARGV[3]), tonumber(ARGV[5])
+suspects = tonumber(ARGV[6])
+local fence_us = math.max(us, (tonumber(meta[3] or '') or 0) + 1)
+token = num(fence_us) .. '-' .. ARGV[4]
+-- A lease never ends before its time: its start is rounded up.
+local leased_from = math.ceil(us / 1000)
+
+redis.call('DEL', KEYS[8])
+local paused = tonumber(meta[4] or '') or 0
+if paused > now then
+  local answer = num(paused - now) .. ' ' .. token
+  lane_keep(KEYS[9], ARGV[1], answer)
+  return { num(now), num(paused - now), token }
+end
+
+local skipped, expired_at, due_at, prio_at = 0, 0, 0, 0
+local due_gone, prio_gone = {}, {}
+
+local function take_expired(share)
+  local left = share + 64
+  while share > 0 and left > 0 and pick_open() do
+    local count = math.min(page_size(share), left)
+    local page = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', num(now), 'WITHSCORES',
+      'LIMIT', expired_at, count)
+    if #page == 0 then return end
+    local ids = {}
+    for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
+    local found = records(KEYS[1], KEYS[2], ids)
+    local entries = redis.call('HMGET', KEYS[6], unpack(ids))
+    for i, id in ipairs(ids) do
+      if not pick_open() then return end
+      left = left - 1
+      expired_at = expired_at + 1
+      if not found[i] then
+        dropped[#dropped + 1] = id
+      elseif pick(id, found[i], entries[i], tonumber(page[2 * i]) ~= 0, leased_from) then
+        share = share - 1
+      else
+        skipped = skipped + 1
+        -- To the back of those that ran out, so that it hides nobody.
+        if tonumber(page[2 * i]) ~= 0 then
+          lease_args[#lease_args + 1] = num(now)
+          lease_args[#lease_args + 1] = id
+        end
+      end
+    end
+  end
+end
+
+-- take_waiting takes from due or prio, whose ids all have records in held.
+local function take_waiting(key, to, at, gone, share)
+  local left = share + 64
+  while share > 0 and left > 0 and pick_open() do
+    local count = math.min(page_size(share), left)
+    local ids = redis.call('ZRANGEBYSCORE', key, '-inf', to, 'LIMIT', at, count)
+    if #ids == 0 then return at end
+    local found = redis.call('HMGET', KEYS[2], unpack(ids))
+    local leased = redis.call('ZMSCORE', KEYS[5], unpack(ids))
+    for i, id in ipairs(ids) do
+      if not pick_open() then return at end
+      left = left - 1
+      at = at + 1
+      if not found[i] then
+        dropped[#dropped + 1] = id
+        gone[#gone + 1] = id
+      elseif leased[i] then
+        gone[#gone + 1] = id
+      elseif pick(id, found[i], false, false, leased_from) then
+        gone[#gone + 1] = id
+        share = share - 1
+      else
+        skipped = skipped + 1
+      end
+    end
+  end
+  return at
+end
+
+local renamed = {}
+local function take_fresh(share)
+  while share > 0 and pick_open() do
+    local count = page_size(share)
+    local entries = redis.call('XRANGE', KEYS[1], cursor_id and '(' .. cursor_id or '-', '+', 'COUNT', count)
+    for _, entry in ipairs(entries) do
+      if not pick_open() then return end
+      local id, record = entry[1], entry_record(entry)
+      cursor_id = id
+      if not entry_id_valid(id) then
+        -- It gets an id, and so an address to be buried under.
+        local old_id = id
+        id = num(fence_us + #renamed) .. '-' .. ARGV[8]
+        renamed[#renamed + 1] = { old_id, id, record }
+      end
+      -- Without a cursor (the hash was lost) a leased entry comes up again.
+      if (meta[1] or not redis.call('ZSCORE', KEYS[5], id)) and
+        pick(id, record, false, false, leased_from) then
+        share = share - 1
+      end
+    end
+    if #entries < count then return end
+  end
+end
+
+local sources = {}
+if lease_count > 0 and ARGV[7] == '1' then sources[#sources + 1] = take_expired end
+if due_count > 0 then
+  -- A due job with a priority waits among the priorities from now on.
+  local page = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', num(now), 'WITHSCORES', 'LIMIT', 0, n + 16)
+  if #page > 0 then
+    local ids, moved, ranks = {}, {}, {}
+    for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
+    local found = redis.call('HMGET', KEYS[2], unpack(ids))
+    for i, id in ipairs(ids) do
+      local priority = found[i] and head_read(found[i]) or 0
+      if priority > 0 then
+        moved[#moved + 1] = id
+        ranks[#ranks + 1] = prio_score(priority, tonumber(page[2 * i]))
+        ranks[#ranks + 1] = id
+      end
+    end
+    if #moved > 0 then
+      redis.call('ZREM', KEYS[3], unpack(moved))
+      redis.call('ZADD', KEYS[4], unpack(ranks))
+      prio_count = prio_count + #moved
+    end
+    if #moved < #ids then
+      sources[#sources + 1] = function(share)
+        due_at = take_waiting(KEYS[3], num(now), due_at, due_gone, share)
+      end
+    end
+  end
+end
+if prio_count > 0 then
+  sources[#sources + 1] = function(share)
+    prio_at = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, share)
+  end
+end
+if total > 0 then sources[#sources + 1] = take_fresh end
+
+for round = 1, 2 do
+  for i = 1, #sources do
+    local left = n - #picked
+    if left > 0 and pick_open() then
+      local share = round == 1 and math.ceil(left / (#sources + 1 - i)) or left
+      sources[(turn + i) % #sources + 1](share)
+    end
+  end
+end
+
+for _, entry in ipairs(renamed) do
+  redis.call('XDEL', KEYS[1], entry[1])
+  redis.call('HSET', KEYS[2], entry[2], entry[3])
+end
+if #dropped > 0 then
+  redis.call('ZREM', KEYS[5], unpack(dropped))
+  redis.call('HDEL', KEYS[6], unpack(dropped))
+  redis.call('HINCRBY', KEYS[7], 'n:dropped', #dropped)
+end
+if #due_gone > 0 then redis.call('ZREM', KEYS[3], unpack(due_gone)) end
+if #prio_gone > 0 then redis.call('ZREM', KEYS[4], unpack(prio_gone)) end
+if #run_args > 0 then redis.call('HSET', KEYS[6], unpack(run_args)) end
+if #lease_args > 0 then redis.call('ZADD', KEYS[5], unpack(lease_args)) end
+if #picked > 0 or cursor_id ~= meta[1] then
+  redis.call('HSET', KEYS[7], 'cursor', cursor_id or '0-0', 'turn', num((turn + 1) % 12),
+    'fence', num(fence_us + math.max(0, #renamed - 1)))
+  redis.call('HINCRBY', KEYS[7], 'n:started', #picked)
+  if crashed > 0 then redis.call('HINCRBY', KEYS[7], 'n:crashed', crashed) end
+end
+
+local full = #picked >= n or not pick_open()
+if #picked == 0 then
+  local swept, healed = heal(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], cursor_id, meta[5] or '')
+  if swept ~= (meta[5] or '') then redis.call('HSET', KEYS[7], 'swept', swept) end
+  if healed > 0 then
+    redis.call('HINCRBY', KEYS[7], 'n:healed', healed)
+    wake_push(KEYS[8], healed, 0)
+  end
+end
+
+-- What is next: for the caller if it has slots left, for the others if not.
+local after = '(' .. num(now)
+local soonest = redis.call('ZRANGEBYSCORE', KEYS[3], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+soonest = soonest and tonumber(soonest)
+if full then
+  local ready = redis.call('ZCOUNT', KEYS[5], '-inf', num(now)) - skipped
+  if ready < 0 then ready = 0 end
+  if ready < 2 then ready = ready + redis.call('ZCOUNT', KEYS[3], '-inf', num(now)) end
+  if ready < 2 then ready = ready + redis.call('ZCARD', KEYS[4]) end
+  if ready < 2 then
+    ready = ready + redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2]) -
+      redis.call('ZCARD', KEYS[5]) - redis.call('ZCARD', KEYS[3]) - redis.call('ZCARD', KEYS[4])
+  end
+  if ready < 1 and soonest and soonest <= now + 10000 then ready = 1 end
+  wake_push(KEYS[8], ready, 0)
+else
+  local lapse = redis.call('ZRANGEBYSCORE', KEYS[5], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  if lapse and (not soonest or tonumber(lapse) < soonest) then soonest = tonumber(lapse) end
+end
+local next_text = soonest and num(soonest - now) or '-1'
+
+local reply, kept = { num(now), next_text, token }, { next_text, token }
+for _, job in ipairs(picked) do
+  kept[#kept + 1] = job[1]
+  for _, part in ipairs(job) do reply[#reply + 1] = part end
+end
+lane_keep(KEYS[9], ARGV[1], table.concat(kept, ' '))
+return reply

@@ -1,0 +1,59 @@
+-- What a lease call has picked so far, and what it may still pick.
+local picked, bytes, max_bytes = {}, 0, 1000000
+local token, suspects, default_max, default_visibility
+local run_args, lease_args = {}, {}
+local crashed, dropped = 0, {}
+
+-- pick_open says whether one more job fits: a call never answers with much
+-- more than a megabyte, but always with one job.
+local function pick_open()
+  return #picked == 0 or bytes < max_bytes
+end
+
+-- page_size is how many records to read next: four show how large they are.
+local function page_size(share)
+  if #picked == 0 then return math.min(share, 4) end
+  local fit = math.floor((max_bytes - bytes) * #picked / math.max(bytes, 1)) + 1
+  return math.min(share, fit)
+end
+
+-- pick leases one job, unless it is a suspect (its next crash would be its last)
+-- and the caller has one already: of two that run beside each other the poison
+-- job would take the other with it.
+local function pick(id, record, entry_text, expired, now)
+  local _, _, head_crashes, head_max, visibility = head_read(record)
+  local _, crashes, flags_s, before_token = run_read(entry_text)
+  if crashes < head_crashes then crashes = head_crashes end
+  if expired then crashes = crashes + 1 end
+  local max = head_max > 0 and head_max or default_max
+  local mark_s = expired and 'x' or ''
+  if crashes >= 1 and crashes >= max - 1 then
+    if suspects < 1 then return false end
+    suspects = suspects - 1
+    mark_s = mark_s .. 's'
+  end
+  if expired then
+    crashed = crashed + 1
+    before_token = run_read(entry_text) or ''
+  end
+  if visibility == 0 then visibility = default_visibility end
+  run_args[#run_args + 1] = id
+  run_args[#run_args + 1] = run_text(token, crashes, flags_s, before_token)
+  lease_args[#lease_args + 1] = num(now + visibility)
+  lease_args[#lease_args + 1] = id
+  picked[#picked + 1] = { id, record, num(crashes), flags_s .. mark_s }
+  bytes = bytes + #record
+  return true
+end
+
+-- records reads the records of ids from either home; false where there is none.
+local function records(jobs, held, ids)
+  local found = redis.call('HMGET', held, unpack(ids))
+  for i, id in ipairs(ids) do
+    if not found[i] then
+      local entry = redis.call('XRANGE', jobs, id, id)[1]
+      found[i] = entry and entry_record(entry) or false
+    end
+  end
+  return found
+end

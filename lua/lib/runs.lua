@@ -1,0 +1,13 @@
+-- A run entry is "token|crashes|flags|before": the token of the lease, the
+-- workers this job has taken down, "c" if it is to be cancelled, and the token
+-- of a lease that ran out before this one and counted a crash.
+local function run_read(entry_text)
+  if not entry_text then return nil, 0, '', '' end
+  local token, crashes, flags, before = string.match(entry_text, '^([^|]*)|(%d+)|([^|]*)|([^|]*)$')
+  if not token then return nil, 0, '', '' end
+  return token, tonumber(crashes), flags, before
+end
+
+local function run_text(token, crashes, flags_s, before_token)
+  return token .. '|' .. num(crashes) .. '|' .. flags_s .. '|' .. before_token
+end

@@ -1,0 +1,25 @@
+-- A unique key holds "<id> <mode> <until>": the job that holds it, "d" until it
+-- is done or "s" until it has started, and the ms to which its window lasts
+-- whatever becomes of the job (0: no window).
+local function unique_read(key)
+  local value_text = redis.call('GET', key)
+  if not value_text then return nil, 'd', 0 end
+  local id, mode, till = string.match(value_text, '^(%S+) (%a) (%d+)$')
+  if not id then return nil, 'd', 0 end
+  return id, mode, tonumber(till)
+end
+
+-- unique_owned is the end of the key's window if id holds the key, else nil.
+local function unique_owned(key, id)
+  local holder, _, till = unique_read(key)
+  return holder == id and till or nil
+end
+
+-- unique_free ends a hold that unique_owned has confirmed.
+local function unique_free(key, till, now)
+  if till > now then
+    redis.call('PEXPIREAT', key, num(till))
+  else
+    redis.call('DEL', key)
+  end
+end

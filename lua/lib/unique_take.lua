@@ -1,0 +1,22 @@
+-- unique_holder is the id that holds the key, or nil if it may be taken: keys
+-- without a window have no TTL, so a holder that has gone leaves one behind,
+-- and is found out here, its id being its address.
+local function unique_holder(key, jobs, held, runs, now)
+  local id, mode, till = unique_read(key)
+  if not id then return nil end
+  if now < till then return id end
+  local record = redis.call('HGET', held, id)
+  local started = false
+  if record then
+    local _, head_started = head_read(record)
+    started = head_started
+  elseif not string.find(id, '^%d+%-%d+$') or #redis.call('XRANGE', jobs, id, id) == 0 then
+    return nil
+  end
+  if mode == 's' and (started or redis.call('HEXISTS', runs, id) == 1) then return nil end
+  return id
+end
+
+local function unique_text(id, mode_s, till)
+  return id .. ' ' .. mode_s .. ' ' .. num(till)
+end

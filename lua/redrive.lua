@@ -1,0 +1,90 @@
+-- redrive: send dead jobs back to ready, each with the record it is given.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record
+-- KEYS[3] due     sorted set, score = ms
+-- KEYS[4] prio    sorted set, score = priority and ms
+-- KEYS[5] runs    hash, id -> run entry
+-- KEYS[6] dead    stream of post-mortems
+-- KEYS[7] index   hash, id -> entry of dead
+-- KEYS[8] meta    hash
+-- KEYS[9] wake    list of tokens
+-- KEYS[10] lane   the caller's lane
+-- KEYS[11..]      unique keys
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2..]       per job: id, the entry of dead that the record was made from,
+--                 record, and its unique key: "" or "<index> <d|s> <window end>"
+--
+-- returns "stale" | a word per job: "ok" | "missing", not dead | "changed", dead
+-- of another death | the id that holds its unique key
+-- include: time
+-- include: lane
+-- include: head
+-- include: unique_own
+-- include: unique_take
+-- include: wake
+
+local seen = lane_seen(KEYS[10], ARGV[1])
+if seen then return seen end
+redis.call('XLEN', KEYS[1])
+redis.call('HLEN', KEYS[2])
+redis.call('ZCARD', KEYS[3])
+redis.call('ZCARD', KEYS[4])
+redis.call('HLEN', KEYS[5])
+redis.call('XLEN', KEYS[6])
+redis.call('HLEN', KEYS[8])
+local waiting = redis.call('LLEN', KEYS[9])
+local now = math.floor(now_us() / 1000)
+
+local words, held, due, prio, keys = {}, {}, {}, {}, {}
+local moved, graves, taken, met = {}, {}, {}, {}
+for i = 2, #ARGV, 4 do
+  local id, grave, record, how = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local entry = redis.call('HGET', KEYS[7], id)
+  local word = 'ok'
+  if not entry or met[id] then
+    word = 'missing'
+  elseif entry ~= grave then
+    word = 'changed'
+  elseif how ~= '' then
+    local unique, mode, till = string.match(how, '^(%d+) (%a) (%d+)$')
+    local key = KEYS[10 + tonumber(unique)]
+    local holder = taken[key] or unique_holder(key, KEYS[1], KEYS[2], KEYS[5], now)
+    -- Its own window may still name it.
+    if holder and holder ~= id then
+      word = holder
+    else
+      taken[key] = id
+      keys[#keys + 1] = { key, unique_text(id, mode, tonumber(till)) }
+    end
+  end
+  words[#words + 1] = word
+  if word == 'ok' then
+    met[id] = true
+    moved[#moved + 1] = id
+    graves[#graves + 1] = grave
+    held[#held + 1] = id
+    held[#held + 1] = head_due(record, now)
+    local priority = head_read(record)
+    local to, score = due, num(now)
+    if priority > 0 then to, score = prio, prio_score(priority, now) end
+    to[#to + 1] = score
+    to[#to + 1] = id
+  end
+end
+
+if #moved > 0 then
+  redis.call('HSET', KEYS[2], unpack(held))
+  if #due > 0 then redis.call('ZADD', KEYS[3], unpack(due)) end
+  if #prio > 0 then redis.call('ZADD', KEYS[4], unpack(prio)) end
+  for _, entry in ipairs(keys) do
+    redis.call('SET', entry[1], entry[2])
+  end
+  redis.call('XDEL', KEYS[6], unpack(graves))
+  redis.call('HDEL', KEYS[7], unpack(moved))
+  redis.call('HINCRBY', KEYS[8], 'n:redriven', #moved)
+  wake_push(KEYS[9], #moved, waiting)
+end
+local answer = table.concat(words, ' ')
+lane_keep(KEYS[10], ARGV[1], answer)
+return answer

@@ -1,0 +1,47 @@
+-- release: give running jobs back, to be leased next; spends no attempt.
+--
+-- KEYS[1] leases  sorted set, score = deadline ms
+-- KEYS[2] runs    hash, id -> run entry
+-- KEYS[3] meta    hash
+-- KEYS[4] wake    list of tokens
+-- KEYS[5] lane    the caller's lane
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2..]       per job: id, token
+--
+-- returns "stale" | a letter per job: "k" given back, "c" given back and to be
+-- cancelled by whoever leases it, "l" lost
+-- include: time
+-- include: lane
+-- include: runs
+-- include: fence
+-- include: wake
+
+local seen = lane_seen(KEYS[5], ARGV[1])
+if seen then return seen end
+redis.call('HLEN', KEYS[3])
+local waiting = redis.call('LLEN', KEYS[4])
+
+local ids, tokens = {}, {}
+for i = 2, #ARGV, 2 do
+  ids[#ids + 1] = ARGV[i]
+  tokens[#tokens + 1] = ARGV[i + 1]
+end
+local marks, alive = fence(KEYS[1], KEYS[2], ids, tokens)
+local back = {}
+for i, id in ipairs(ids) do
+  if marks[i] ~= 'l' then
+    back[#back + 1] = '0'
+    back[#back + 1] = id
+  end
+end
+
+write_when_full(KEYS[1])
+if #back > 0 then
+  redis.call('ZADD', KEYS[1], 'XX', unpack(back))
+  redis.call('HINCRBY', KEYS[3], 'n:released', #back / 2)
+  wake_push(KEYS[4], #back / 2, waiting)
+end
+if #alive > 0 then redis.call('HSET', KEYS[2], unpack(alive)) end
+local answer = table.concat(marks)
+lane_keep(KEYS[5], ARGV[1], answer)
+return answer

@@ -1,0 +1,72 @@
+-- retry: put jobs back to run again later, with a new record: after a failure,
+-- a snooze, or because this worker does not know their kind.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record
+-- KEYS[3] due     sorted set, score = ms
+-- KEYS[4] leases  sorted set, score = deadline ms
+-- KEYS[5] runs    hash, id -> run entry
+-- KEYS[6] meta    hash
+-- KEYS[7] wake    list of tokens
+-- KEYS[8] lane    the caller's lane
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2..]       per job: id, token, record, delay ms, counter (retried,
+--                 snoozed); retried counts a failed attempt too
+--
+-- returns "stale" | a letter per job: "k" put back, "c" to be cancelled instead
+-- (nothing done; the caller settles it so), "l" lost
+-- include: time
+-- include: lane
+-- include: head
+-- include: runs
+-- include: fence
+-- include: wake
+
+local seen = lane_seen(KEYS[8], ARGV[1])
+if seen then return seen end
+redis.call('XLEN', KEYS[1])
+redis.call('HLEN', KEYS[2])
+redis.call('ZCARD', KEYS[3])
+redis.call('HLEN', KEYS[6])
+local waiting = redis.call('LLEN', KEYS[7])
+
+local ids, tokens = {}, {}
+for i = 2, #ARGV, 5 do
+  ids[#ids + 1] = ARGV[i]
+  tokens[#tokens + 1] = ARGV[i + 1]
+end
+local marks, alive = fence(KEYS[4], KEYS[5], ids, tokens)
+local us = now_us()
+local now, from = math.floor(us / 1000), math.ceil(us / 1000)
+local back, held, due, counts, nearest = {}, {}, {}, {}, nil
+for i, id in ipairs(ids) do
+  if marks[i] == 'k' then
+    local at = from + tonumber(ARGV[5 * i])
+    back[#back + 1] = id
+    held[#held + 1] = id
+    held[#held + 1] = head_due(ARGV[5 * i - 1], at)
+    due[#due + 1] = num(at)
+    due[#due + 1] = id
+    local counter = ARGV[5 * i + 1]
+    counts[counter] = (counts[counter] or 0) + 1
+    if not nearest or at < nearest then nearest = at end
+  end
+end
+
+write_when_full(KEYS[4])
+if #back > 0 then
+  redis.call('XDEL', KEYS[1], unpack(back))
+  redis.call('HSET', KEYS[2], unpack(held))
+  redis.call('ZADD', KEYS[3], unpack(due))
+  redis.call('ZREM', KEYS[4], unpack(back))
+  redis.call('HDEL', KEYS[5], unpack(back))
+  for counter, count in pairs(counts) do
+    redis.call('HINCRBY', KEYS[6], 'n:' .. string.lower(counter), count)
+    if counter == 'retried' then redis.call('HINCRBY', KEYS[6], 'n:failed', count) end
+  end
+  if wake_due(KEYS[3], nearest, now) then wake_push(KEYS[7], 1, waiting) end
+end
+if #alive > 0 then redis.call('HSET', KEYS[5], unpack(alive)) end
+local answer = table.concat(marks)
+lane_keep(KEYS[8], ARGV[1], answer)
+return answer

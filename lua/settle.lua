@@ -1,0 +1,63 @@
+-- settle: end jobs that are over (done, discarded or cancelled) and free all
+-- that they hold.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record
+-- KEYS[3] leases  sorted set, score = deadline ms
+-- KEYS[4] runs    hash, id -> run entry
+-- KEYS[5] meta    hash
+-- KEYS[6] lane    the caller's lane
+-- KEYS[7..]       unique keys
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2..]       per job: id, token, counter (done, discarded, cancelled) and
+--                 the index of its unique key in KEYS[7..] (0: none)
+--
+-- returns "stale" | a letter per job: "k" ended, "l" lost
+-- include: time
+-- include: lane
+-- include: runs
+-- include: fence
+-- include: unique_own
+
+local seen = lane_seen(KEYS[6], ARGV[1])
+if seen then return seen end
+redis.call('XLEN', KEYS[1])
+redis.call('HLEN', KEYS[2])
+redis.call('HLEN', KEYS[5])
+
+local ids, tokens = {}, {}
+for i = 2, #ARGV, 4 do
+  ids[#ids + 1] = ARGV[i]
+  tokens[#tokens + 1] = ARGV[i + 1]
+end
+local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
+local ended, counts, frees = {}, {}, {}
+for i, id in ipairs(ids) do
+  if marks[i] ~= 'l' then
+    marks[i] = 'k'
+    ended[#ended + 1] = id
+    local counter, unique = ARGV[4 * i], tonumber(ARGV[4 * i + 1])
+    counts[counter] = (counts[counter] or 0) + 1
+    local till = unique > 0 and unique_owned(KEYS[6 + unique], id)
+    if till then frees[#frees + 1] = { KEYS[6 + unique], till } end
+  end
+end
+
+write_when_full(KEYS[3])
+if #ended > 0 then
+  local gone = redis.call('XDEL', KEYS[1], unpack(ended))
+  if gone < #ended then redis.call('HDEL', KEYS[2], unpack(ended)) end
+  redis.call('ZREM', KEYS[3], unpack(ended))
+  redis.call('HDEL', KEYS[4], unpack(ended))
+  if #frees > 0 then
+    local now = math.floor(now_us() / 1000)
+    for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
+  end
+  for counter, count in pairs(counts) do
+    redis.call('HINCRBY', KEYS[5], 'n:' .. string.lower(counter), count)
+  end
+end
+if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
+local answer = table.concat(marks)
+lane_keep(KEYS[6], ARGV[1], answer)
+return answer

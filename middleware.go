@@ -1,0 +1,39 @@
+package pawl
+
+import "context"
+
+// Handler runs a job. See the outcomes at Permanent. It may be called from
+// many goroutines at once, and more than once for one job: delivery is at
+// least once. Its context ends with one of the causes ErrTimeout,
+// ErrCancelled, ErrShutdown and ErrLeaseLost; a handler that goes on all the
+// same keeps its slot until it returns.
+type Handler func(ctx context.Context, job *RawJob) error
+
+// Middleware wraps handlers: the first one given is the outermost. It is
+// called once for each handler, and what it returns once for each run. It may change the context, skip the handler, and
+// replace the error; it should not change the job.
+type Middleware func(next Handler) Handler
+
+// Classify turns errors of libraries that do not know pawl into outcomes:
+//
+//	pawl.Classify(func(err error) error {
+//		if errors.As(err, &cardErr) { return pawl.Permanent(err) }
+//		return err
+//	})
+//
+// fn sees only errors that are not nil. What it returns stands in their place:
+// nil means that the job is done. It must be safe for concurrent use.
+// Classify(nil) is a nil Middleware, which a worker refuses.
+func Classify(fn func(error) error) Middleware {
+	if fn == nil {
+		return nil
+	}
+	return func(next Handler) Handler {
+		return func(ctx context.Context, job *RawJob) error {
+			if err := next(ctx, job); err != nil {
+				return fn(err)
+			}
+			return nil
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// outages knows which feeds cannot reach Redis, so that an outage of a worker
+// is one line in the log, however many queues it serves.
+type outages struct {
+	worker *Worker
+	mu     sync.Mutex
+	errs   map[*feed]error
+	since  time.Time
+}
+
+func (o *outages) has(f *feed) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.errs[f] != nil
+}
+
+func (o *outages) begin(f *feed, err error) {
+	err = fmt.Errorf("pawl: serve %s: %w", f.q.name, err)
+	o.mu.Lock()
+	first := len(o.errs) == 0
+	if o.errs == nil {
+		o.errs = map[*feed]error{}
+	}
+	o.errs[f] = err
+	if first {
+		o.since = time.Now()
+	}
+	o.mu.Unlock()
+	if first {
+		c := f.worker.client
+		c.log.Error("pawl: worker cannot reach its queue, and goes on trying", "worker", f.worker.cfg.Name, "error", err)
+		c.hooks.outage(context.Background(), err)
+	}
+}
+
+func (o *outages) end(f *feed) {
+	o.mu.Lock()
+	last := len(o.errs) == 1 && o.errs[f] != nil
+	delete(o.errs, f)
+	took := time.Since(o.since)
+	o.mu.Unlock()
+	if last {
+		c := f.worker.client
+		c.log.Info("pawl: worker reaches its queues again", "worker", f.worker.cfg.Name, "took", took)
+		c.hooks.outage(context.Background(), nil)
+	}
+}
+
+func (o *outages) err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var errs []error
+	for _, err := range o.errs {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// slowCall is how long a round trip may take before the worker is unwell.
+const slowCall = 10 * time.Second
+
+// Healthy is nil while the worker completes round trips: for readiness. It does
+// no I/O. It is an error before Run, after it, while Redis cannot be reached or
+// refuses, and when a call has had no answer for 10 s.
+func (w *Worker) Healthy() error {
+	switch {
+	case !w.started.Load():
+		return errors.New("pawl: worker was not started")
+	case w.ended.Load():
+		return errors.New("pawl: worker has stopped")
+	}
+	errs := []error{w.outages.err()}
+	for _, f := range w.feeds {
+		f.mu.Lock()
+		if !f.inCall.IsZero() && time.Since(f.inCall) > slowCall {
+			errs = append(errs, fmt.Errorf("pawl: serve %s: no answer for %v", f.q.name, time.Since(f.inCall).Round(time.Second)))
+		}
+		f.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/pawlq/pawl/internal/jobid"
+	"github.com/pawlq/pawl/internal/record"
+)
+
+// item is a job on its way into a queue: all but the half of its id and the
+// times that only the server can give.
+type item struct {
+	kind   string
+	low    uint64
+	record []byte
+
+	when     byte // 'd' delay or 'a' absolute; 0: at once, without a priority
+	ms       int64
+	priority int
+	unique   *Unique // with its key filled in
+
+	queue  string
+	result Enqueued
+}
+
+func (it *item) size() int { return len(it.record) + 64 }
+
+func (it *item) rejected() error {
+	if it.result.Duplicate && it.unique.OnDuplicate == RejectDuplicate {
+		return fmt.Errorf("%w of %s", ErrDuplicate, it.result.ID)
+	}
+	return nil
+}
+
+// how is the script's word for when the job may run and which key it holds.
+func (it *item) how(uniqueIndex int) string {
+	if it.when == 0 && it.unique == nil {
+		return ""
+	}
+	when, mode, window := it.when, byte('d'), int64(0)
+	if when == 0 {
+		when = 'd'
+	}
+	if it.unique != nil {
+		window = ceilMillis(it.unique.For)
+		if it.unique.Until == UntilStarted {
+			mode = 's'
+		}
+	}
+	return fmt.Sprintf("%c %d %d %d %c %d", when, it.ms, it.priority, uniqueIndex, mode, window)
+}
+
+func (q *queueState) prepare(ctx context.Context, args Args, opts []Option) (*item, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	if err := checkArgs(args); err != nil {
+		return nil, err
+	}
+	kind := args.Kind()
+	payload, err := q.client.codec.Encode(kind, argsPayload(args))
+	if err != nil {
+		return nil, invalidf("arguments of kind %q do not encode: %w", kind, err)
+	}
+	var own []Option
+	if o, ok := args.(Optioner); ok {
+		own = o.JobOptions()
+	}
+	return q.prepareRaw(ctx, kind, payload, opts, own)
+}
+
+func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte, opts, own []Option) (*item, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	if err := validKind(kind); err != nil {
+		return nil, err
+	}
+	if len(payload) > q.client.max {
+		return nil, fmt.Errorf("%w: %d bytes of kind %q, at most %d: store the thing and enqueue its key",
+			ErrTooLarge, len(payload), kind, q.client.max)
+	}
+	s, err := resolve(opts, own)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := q.headers(ctx, s.headers)
+	if err != nil {
+		return nil, err
+	}
+	it := &item{kind: kind, low: jobid.NewLow(), priority: s.priority, queue: q.name}
+	switch {
+	case !s.at.IsZero():
+		it.when, it.ms = 'a', max(0, ceilTime(s.at))
+	case s.delay > 0 || s.priority > 0:
+		it.when, it.ms = 'd', ceilMillis(s.delay)
+	}
+	r := record.Record{Kind: kind, Payload: payload, Headers: headers, Priority: s.priority,
+		LongHead: it.when != 0, ExpireIn: s.expireIn}
+	s.policy.store(&r)
+	if s.unique != nil {
+		u := *s.unique
+		u.Key = uniqueKeyText(u, kind, payload)
+		it.unique = &u
+		r.Unique = &record.Unique{Key: u.Key, Until: int(u.Until), For: u.For, OnDuplicate: int(u.OnDuplicate)}
+	}
+	it.record = r.Append(make([]byte, 0, len(payload)+len(kind)+64))
+	return it, nil
+}
+
+func (q *queueState) headers(ctx context.Context, given Headers) (Headers, error) {
+	if q.client.inject == nil {
+		return given, nil
+	}
+	h := Headers{}
+	q.client.inject(ctx, h)
+	maps.Copy(h, given)
+	return h, checkHeaders(h)
+}
+
+// store writes the policies that travel with a job.
+func (p policy) store(r *record.Record) {
+	r.MaxAttempts, r.Timeout, r.MaxCrashes, r.Visibility = p.maxAttempts, p.timeout, p.maxCrashes, p.visibility
+	if p.backoff != nil {
+		b := p.backoff
+		r.Backoff = &record.Backoff{Base: b.Base, Factor: b.Factor, Max: b.Max, Jitter: int(b.Jitter), Steps: b.Steps}
+	}
+}
+
+// storedPolicy is what store wrote.
+func storedPolicy(r *record.Record) policy {
+	p := policy{maxAttempts: r.MaxAttempts, timeout: r.Timeout, maxCrashes: r.MaxCrashes, visibility: r.Visibility}
+	if b := r.Backoff; b != nil {
+		p.backoff = &Backoff{Base: b.Base, Factor: b.Factor, Max: b.Max, Jitter: Jitter(b.Jitter), Steps: b.Steps}
+	}
+	return p
+}
+
+// ceilTime is t in milliseconds since the epoch, rounded up: never early.
+func ceilTime(t time.Time) int64 {
+	ms := t.UnixMilli()
+	if t.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	return ms
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,183 @@
+package pawl
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// extender renews the leases of a feed's runs. Its lane carries one call at a
+// time; a renewal that got no answer is made anew, since a later one includes
+// it and the lane refuses the earlier.
+type extender struct {
+	mu   sync.Mutex
+	lane *lane
+}
+
+// extension is one run in a renewal, as it stood when the call was made.
+type extension struct {
+	run        *run
+	token      string
+	visibility time.Duration
+}
+
+// pulse renews leases at a third of the smallest visibility timeout, ends the
+// contexts of runs whose lease ran out by the local clock, whether or not Redis
+// can be reached, and reports handlers that are stuck. It ends with stop.
+func (f *feed) pulse(stop <-chan struct{}) {
+	beats := make(chan bool, 1)
+	beating, failures := false, 0
+	last := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-f.beat:
+		case <-timer.C:
+		case ok := <-beats:
+			beating = false
+			failures++
+			if ok {
+				failures = 0
+			}
+		}
+		now := time.Now()
+		every, next := f.inspect(now)
+		due := last.Add(every)
+		if failures > 0 {
+			due = now.Add(retryPause(failures))
+			failures = min(failures, 7)
+		}
+		if every > 0 && !beating && !now.Before(due) {
+			beating, last = true, now
+			due = now.Add(every)
+			go func() { beats <- f.renew() }()
+		}
+		if every > 0 && !beating && due.Before(next) {
+			next = due
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+// inspect ends what has to end and returns the interval of renewals (0: nothing
+// runs) and when to inspect again.
+func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time) {
+	var lost, stuck []*run
+	next = now.Add(time.Hour)
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	f.mu.Lock()
+	for _, r := range f.running {
+		if third := r.visibility / 3; every == 0 || third < every {
+			every = third
+		}
+		if r.finished {
+			continue
+		}
+		if !r.lost && !now.Before(r.until) {
+			lost = append(lost, r)
+		} else if !r.lost {
+			sooner(r.until)
+		}
+		if r.endedAt.IsZero() && r.ctx.Err() != nil {
+			r.endedAt = now
+		}
+		report := r.endedAt.Add(f.worker.cfg.StuckAfter)
+		switch {
+		case r.endedAt.IsZero() && !r.endsAt.IsZero():
+			sooner(r.endsAt.Add(time.Millisecond))
+		case r.endedAt.IsZero() || r.stuck:
+		case now.Before(report):
+			sooner(report)
+		default:
+			r.stuck = true
+			stuck = append(stuck, r)
+		}
+	}
+	f.mu.Unlock()
+	for _, r := range lost {
+		r.reportLost()
+	}
+	for _, r := range stuck {
+		r.reportStuck()
+	}
+	if len(lost) > 0 {
+		next = now // their contexts have ended now
+	}
+	return every, next
+}
+
+func (r *run) reportStuck() {
+	cause := context.Cause(r.ctx)
+	r.job.Logger().Warn("pawl: handler is stuck: its context has ended and it runs on", "cause", cause)
+	r.feed.worker.client.hooks.stuck(context.WithoutCancel(r.ctx), r.event(cause))
+}
+
+// renew extends the lease of every run, those that wait to be stored included.
+// It reports whether all calls were answered.
+func (f *feed) renew() bool {
+	f.extender.mu.Lock()
+	defer f.extender.mu.Unlock()
+	f.mu.Lock()
+	var all []extension
+	for _, r := range f.running {
+		all = append(all, extension{r, r.token, r.visibility})
+	}
+	f.mu.Unlock()
+	for len(all) > 0 {
+		n := min(len(all), maxCallItems)
+		if !f.extend(all[:n]) {
+			return false
+		}
+		all = all[n:]
+	}
+	return true
+}
+
+func (f *feed) extend(batch []extension) bool {
+	k, l := &f.q.keys, f.extender.lane
+	c := &call{script: scriptExtend, keys: []string{k.leases, k.runs, l.key}, args: []any{l.next()}}
+	for _, e := range batch {
+		c.args = append(c.args, e.run.id, e.token, ceilMillis(e.visibility))
+	}
+	attempt(context.Background(), f.q.client.rdb, c)
+	if c.err != nil {
+		return false
+	}
+	marks, err := c.text()
+	if err != nil || len(marks) != len(batch) {
+		f.extender.lane = newLane(k)
+		return false
+	}
+	for i, e := range batch {
+		switch marks[i] {
+		case 'l':
+			f.lose(e)
+		case 'c':
+			e.run.cancel(ErrCancelled)
+			fallthrough
+		default:
+			f.mu.Lock()
+			e.run.until = c.first.Add(e.visibility)
+			f.mu.Unlock()
+		}
+	}
+	return true
+}
+
+// lose ends a run whose lease is gone, unless it has a newer one by now or its
+// outcome is on its way: that will be answered for itself.
+func (f *feed) lose(e extension) {
+	f.mu.Lock()
+	current := f.running[e.run.id] == e.run && e.run.token == e.token && !e.run.finished
+	f.mu.Unlock()
+	if current {
+		e.run.reportLost()
+	}
+}

@@ -1,0 +1,190 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/pawlq/pawl/internal/jobid"
+	"github.com/pawlq/pawl/internal/record"
+)
+
+// run is a job that a worker holds, from its lease to its stored outcome. What
+// changes after newRun is guarded by the feed's mutex.
+type run struct {
+	feed   *feed
+	id     string
+	rec    *record.Record
+	bad    error // why rec could not be read
+	flags  string
+	job    *RawJob
+	own    *handler // nil if the kind is unknown here
+	policy policy
+
+	visibility time.Duration
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	release    context.CancelFunc // frees the timer of the timeout
+	endsAt     time.Time          // of the timeout; zero if there is none
+	started    time.Time
+	leasedAt   time.Time // by the server's clock
+	suspect    bool
+
+	token    string
+	until    time.Time // of the lease, by the local clock
+	lost     bool
+	finished bool
+	endedAt  time.Time // when its context was seen to have ended
+	stuck    bool
+}
+
+func newRun(f *feed, l leased) *run {
+	w := f.worker
+	r := &run{feed: f, id: l.id, flags: l.flags, token: l.token, suspect: l.suspect, started: time.Now(), leasedAt: l.now}
+	r.rec, r.bad = record.Decode([]byte(l.record))
+	if r.bad != nil {
+		r.rec = &record.Record{Payload: []byte(l.record)}
+	}
+	id, _ := jobid.FromText(l.id)
+	r.job = rawJob(f.q, id, r.rec)
+	r.job.Crashes = l.crashes
+	r.job.Run = l.fence()
+	r.own = w.handlers[r.rec.Kind]
+	r.policy = storedPolicy(r.rec)
+	if r.own != nil {
+		r.policy = r.policy.over(r.own.policy)
+		if r.own.own != nil {
+			r.policy = r.policy.over(r.own.own(r.rec.Kind, r.rec.Payload))
+		}
+	}
+	r.policy = r.policy.over(w.policy())
+	r.job.MaxAttempts = r.policy.maxAttempts
+	r.visibility = r.policy.visibility
+	r.until = l.sent.Add(w.cfg.VisibilityTimeout)
+	if r.rec.Visibility > 0 {
+		r.until = l.sent.Add(r.rec.Visibility)
+	}
+	r.ctx, r.cancel = context.WithCancelCause(withJob(w.base, r.job))
+	if t := r.policy.timeout; t > 0 {
+		r.endsAt = r.started.Add(t)
+		r.ctx, r.release = context.WithDeadlineCause(r.ctx, r.endsAt, ErrTimeout)
+	}
+	return r
+}
+
+// policy is what the worker says of jobs that have no policy of their own.
+func (w *Worker) policy() policy {
+	return policy{maxAttempts: w.cfg.MaxAttempts, timeout: w.cfg.Timeout, maxCrashes: w.cfg.MaxCrashes,
+		visibility: w.cfg.VisibilityTimeout, backoff: &w.cfg.Backoff}
+}
+
+// rawJob is the job that a record describes.
+func rawJob(q *queueState, id ID, rec *record.Record) *RawJob {
+	j := &RawJob{ID: id, Queue: q.name, Kind: rec.Kind, Payload: rec.Payload, Headers: rec.Headers,
+		Attempt: rec.Attempts + 1, MaxAttempts: rec.MaxAttempts, Crashes: rec.Crashes, Redrives: rec.Redrives,
+		EnqueuedAt: jobid.Time(id), client: q.client, log: q.client.log}
+	j.DueAt = j.EnqueuedAt
+	if rec.Due > 0 {
+		j.DueAt = time.UnixMilli(rec.Due)
+	}
+	if n := len(rec.Failures); n > 0 {
+		j.LastError = rec.Failures[n-1].Text
+	}
+	return j
+}
+
+// execute runs the handler and hands its outcome to the feed, whatever the
+// handler does: return, panic, or end its goroutine.
+func (r *run) execute() {
+	var err error
+	var out *outcome
+	returned := false
+	defer func() {
+		if !returned {
+			value := recover()
+			if value == nil {
+				value = "the handler ended its goroutine (runtime.Goexit)"
+			}
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+		if out == nil {
+			out = r.conclude(err)
+		}
+		if r.release != nil {
+			r.release()
+		}
+		r.feed.finish(out)
+	}()
+	hooks := &r.feed.worker.client.hooks
+	if strings.Contains(r.flags, "x") {
+		hooks.crashed(r.ctx, r.event(nil))
+	}
+	if out = r.unrun(); out == nil {
+		hooks.started(r.ctx, r.event(nil))
+		err = r.own.run(r.ctx, r.job)
+	}
+	returned = true
+}
+
+func (r *run) event(err error) Event {
+	return Event{Job: r.job, Took: time.Since(r.started), Wait: max(0, r.leasedAt.Sub(r.job.DueAt)), Err: err}
+}
+
+// unrun is the outcome of a job that is not to be run, else nil.
+func (r *run) unrun() *outcome {
+	switch {
+	case r.bad != nil:
+		return r.bury(ReasonCorrupt, r.bad, false)
+	case strings.Contains(r.flags, "c"):
+		return (&outcome{run: r}).cancelled()
+	case r.job.Crashes >= r.policy.maxCrashes:
+		return r.bury(ReasonCrashed, fmt.Errorf("took %d workers down", r.job.Crashes), false)
+	case r.expired():
+		return r.bury(ReasonExpired, errors.New("not done within its ExpireIn"), false)
+	case r.own == nil:
+		return r.unhandled()
+	}
+	return nil
+}
+
+// expired reports whether the job's ExpireIn has passed, by the server's clock.
+func (r *run) expired() bool {
+	if r.rec.ExpireIn <= 0 {
+		return false
+	}
+	from := r.job.EnqueuedAt
+	if r.rec.Since > 0 {
+		from = time.UnixMilli(r.rec.Since)
+	}
+	return r.feed.now().After(from.Add(r.rec.ExpireIn))
+}
+
+// now is the server's time.
+func (f *feed) now() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clock.now()
+}
+
+func (r *run) uniqueKey() string {
+	if r.rec.Unique == nil {
+		return ""
+	}
+	return r.rec.Unique.Key
+}
+
+// lose ends the handler's context because its lease is gone, once.
+func (r *run) reportLost() {
+	r.feed.mu.Lock()
+	again := r.lost
+	r.lost = true
+	r.feed.mu.Unlock()
+	r.cancel(ErrLeaseLost)
+	if !again {
+		r.job.Logger().Warn("pawl: lease lost; what the handler did may happen twice")
+		r.feed.worker.client.hooks.leaseLost(context.WithoutCancel(r.ctx), r.event(ErrLeaseLost))
+	}
+}

@@ -1,0 +1,58 @@
+package pawl
+
+import (
+	"crypto/sha1" //nolint:gosec // EVALSHA names a script by its SHA-1; nothing is secured by it.
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+//go:embed lua
+var luaFiles embed.FS
+
+// A script is one verb of lua/, with the shared pieces it includes.
+type script struct{ name, body, sha string }
+
+var (
+	scriptEnqueue = loadScript("enqueue")
+	scriptLease   = loadScript("lease")
+	scriptSettle  = loadScript("settle")
+	scriptRetry   = loadScript("retry")
+	scriptBury    = loadScript("bury")
+	scriptExtend  = loadScript("extend")
+	scriptRelease = loadScript("release")
+	scriptCancel  = loadScript("cancel")
+	scriptRedrive = loadScript("redrive")
+	scriptDelete  = loadScript("delete")
+	scriptInspect = loadScript("inspect")
+	scriptStats   = loadScript("stats")
+	scriptWake    = loadScript("wake")
+	scriptCheck   = loadScript("check")
+)
+
+// loadScript puts the files named by "-- include:" lines in the place of those
+// lines. It panics on a missing file: that is a build that cannot work at all,
+// found by any test.
+func loadScript(name string) *script {
+	var body strings.Builder
+	for line := range strings.Lines(readLua(name)) {
+		if lib, ok := strings.CutPrefix(line, "-- include: "); ok {
+			line = readLua("lib/" + strings.TrimSpace(lib))
+		}
+		if comment := strings.TrimSpace(line); strings.HasPrefix(comment, "--") && !strings.Contains(comment, "\n") {
+			continue // Redis keeps and parses every byte of a script.
+		}
+		body.WriteString(line)
+	}
+	sum := sha1.Sum([]byte(body.String())) //nolint:gosec // see the import
+	return &script{name: name, body: body.String(), sha: hex.EncodeToString(sum[:])}
+}
+
+func readLua(name string) string {
+	text, err := luaFiles.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(fmt.Sprintf("pawl: script %s is not in this build: %v", name, err))
+	}
+	return string(text)
+}

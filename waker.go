@@ -1,0 +1,163 @@
+package pawl
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The blocking read for a wake-up token: short at first, longer while a queue
+// stays idle. A lost token costs this long, never a job.
+const (
+	minBlock = 2 * time.Second
+	maxBlock = 10 * time.Second
+)
+
+// A waker blocks on the wake lists of idle feeds that share a connection: all
+// feeds of a worker on a single node, each its own in a cluster, where the
+// lists lie in different slots.
+type waker struct {
+	worker *Worker
+	rdb    redis.UniversalClient
+	feeds  []*feed
+	signal chan struct{}
+	stop   string // the key on which close ends the read
+	most   time.Duration
+	block  time.Duration
+}
+
+func newWakers(w *Worker) {
+	rdb := w.cfg.Blocking
+	if rdb == nil {
+		rdb = w.client.rdb
+	}
+	_, cluster := rdb.(*redis.ClusterClient)
+	w.wakers = make([]*waker, len(w.feeds))
+	for i, f := range w.feeds {
+		if i > 0 && !cluster {
+			w.wakers[i] = w.wakers[0]
+			w.wakers[0].feeds = append(w.wakers[0].feeds, f)
+			continue
+		}
+		// Never longer than a lease: a job whose holder died is found in time.
+		most := max(time.Second, min(maxBlock, w.cfg.VisibilityTimeout.Truncate(time.Second)))
+		w.wakers[i] = &waker{worker: w, rdb: rdb, feeds: []*feed{f}, signal: make(chan struct{}, 1),
+			stop: f.q.keys.stop(f.leaser.key[len(f.q.keys.prefix):]), most: most, block: min(minBlock, most)}
+	}
+}
+
+func (k *waker) poke() { nudge(k.signal) }
+
+// loop blocks while feeds are idle, and hands on what wakes them.
+func (k *waker) loop(stop <-chan struct{}) {
+	for n := 0; ; {
+		byKey := map[string]*feed{}
+		keys := []string{}
+		for _, f := range k.feeds {
+			if f.idle() {
+				byKey[f.q.keys.wake] = f
+				keys = append(keys, f.q.keys.wake)
+			}
+		}
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if len(keys) == 0 {
+			k.block = min(minBlock, k.most)
+			select {
+			case <-stop:
+				return
+			case <-k.signal:
+			}
+			continue
+		}
+		got, err := k.rdb.BLPop(context.Background(), k.block, append(keys, k.stop)...).Result()
+		switch {
+		case err == redis.Nil:
+			n = 0
+			k.block = min(2*k.block, k.most)
+			for _, f := range byKey {
+				f.wake()
+			}
+			k.settle(byKey)
+		case err != nil:
+			// The feed's own call finds out what is wrong, and says so once. A
+			// wrong type at one list must not stop the others: they are polled.
+			for _, f := range byKey {
+				f.wake()
+			}
+			k.sleep(stop, retryPause(n)+rand.N(time.Second))
+			n++
+		case len(got) == 2 && byKey[got[0]] != nil:
+			n = 0
+			k.block = min(minBlock, k.most)
+			f := byKey[got[0]]
+			if f.worker.slots.free(f.index) {
+				f.wake()
+				k.settle(map[string]*feed{got[0]: f})
+			} else {
+				passOn(f.q)
+			}
+		}
+	}
+}
+
+// settle waits until the feeds that were woken have asked, so that the waker
+// does not block on lists whose tokens they are about to remove.
+func (k *waker) settle(woken map[string]*feed) {
+	for _, f := range woken {
+		f.mu.Lock()
+		hungry := f.hungry
+		f.mu.Unlock()
+		if hungry {
+			select {
+			case <-k.signal:
+			case <-time.After(time.Second):
+			}
+			return
+		}
+	}
+}
+
+func (k *waker) sleep(stop <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-stop:
+	case <-t.C:
+	}
+}
+
+// close ends a blocking read that may be under way, and clears up after it.
+func (k *waker) close(ended <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx := context.Background()
+		pipe := k.worker.client.rdb.Pipeline()
+		pipe.LPush(ctx, k.stop, "1")
+		pipe.PExpire(ctx, k.stop, time.Minute)
+		_, _ = pipe.Exec(ctx)
+		<-ended
+		k.worker.client.rdb.Del(ctx, k.stop)
+		// A token that this worker took may have been meant for others.
+		for _, f := range k.feeds {
+			passOn(f.q)
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(drainGrace):
+		// Redis does not answer; the read ends by its own timeout.
+	}
+}
+
+// passOn gives another worker the hint that this one cannot follow.
+func passOn(q *queueState) {
+	c := &call{script: scriptWake, keys: []string{q.keys.wake}}
+	attempt(context.Background(), q.client.rdb, c)
+}
