@@ -32,6 +32,7 @@ build: ## build and vet every module, its tests and examples too
 
 .PHONY: test
 test: ## test every module
+	@command -v redis-server > /dev/null || echo "no redis-server on PATH: the real-Redis suite will be skipped"
 	$(call each,go test $(TESTFLAGS) ./...)
 
 .PHONY: race

@@ -204,7 +204,7 @@ func unexplained(file *ast.File) (names []string) {
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && d.Doc == nil && receiverIsExported(d) {
+			if d.Name.IsExported() && d.Doc == nil && receiverIsExported(d) && !implied(d) {
 				names = append(names, d.Name.Name)
 			}
 		case *ast.GenDecl:
@@ -223,6 +223,11 @@ func unexplained(file *ast.File) (names []string) {
 		}
 	}
 	return names
+}
+
+// implied tells a method that an interface everybody knows explains.
+func implied(d *ast.FuncDecl) bool {
+	return d.Recv != nil && slices.Contains([]string{"Error", "Is", "String", "Unwrap"}, d.Name.Name)
 }
 
 func receiverIsExported(d *ast.FuncDecl) bool {

@@ -20,6 +20,7 @@ import (
 const RequireEnv = "PAWL_REQUIRE_REDIS"
 
 const (
+	skipped      = "SKIPPED: no redis-server on PATH; the real-Redis suite did not run"
 	binary       = "redis-server"
 	startTimeout = 20 * time.Second
 	portTries    = 20
@@ -56,7 +57,8 @@ func Start(t testing.TB, args ...string) *Server {
 		if os.Getenv(RequireEnv) != "" {
 			t.Fatalf("no %s on PATH, and %s is set", binary, RequireEnv)
 		}
-		t.Skipf("SKIPPED: no %s on PATH; the real-Redis suite did not run", binary)
+		shout()
+		t.Skip(skipped)
 	}
 	s := &Server{t: t, dir: t.TempDir(), args: args}
 	var errs []string
@@ -178,6 +180,18 @@ func (s *Server) ping() error {
 	_, err = conn.Read(make([]byte, 1))
 	return err
 }
+
+// shout tells once, on the terminal if there is one: go test keeps to itself
+// what a passing package prints, and with it the reason of a skip.
+var shout = sync.OnceFunc(func() {
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, skipped)
+		return
+	}
+	_, _ = fmt.Fprintln(tty, skipped)
+	_ = tty.Close()
+})
 
 func clientOf(t testing.TB, addr string) *redis.Client {
 	t.Helper()
