@@ -44,6 +44,7 @@ type group struct {
 	done  chan struct{} // closed when err and the results stand
 	err   error
 
+	call    *call // that carries it
 	flying  bool  // an attempt is under way
 	unsure  bool  // an attempt may have run
 	gone    bool  // the caller has stopped waiting
@@ -86,7 +87,7 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 	default:
 	}
 	g.gone = true
-	if g.flying || g.unsure {
+	if g.unsure || g.flying && !g.call.withdraw() {
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
 	}
 	return errors.Join(context.Cause(ctx), g.refusal)
@@ -144,15 +145,19 @@ func (b *batcher) commit(l *lane, groups []*group) {
 	seq := l.next()
 	var c *call
 	for n := 0; ; n++ {
-		groups = b.launch(groups, c == nil || !c.unsure)
+		fresh := c == nil || !c.unsure
+		if fresh {
+			c = &call{script: scriptEnqueue}
+		}
+		groups = b.launch(groups, c)
 		if len(groups) == 0 {
 			return
 		}
-		if c == nil || !c.unsure {
-			c = b.call(l, seq, groups) // those who left are left out
+		if fresh {
+			b.fill(c, l, seq, groups) // those who left are left out
 		}
 		attempt(context.Background(), b.q.client.rdb, c)
-		cl := classify(c.err)
+		cl := c.class()
 		if cl == classAnswered {
 			b.settle(groups, b.read(c, groups))
 			return
@@ -196,7 +201,7 @@ func (b *batcher) watch() (end func()) {
 
 // launch marks the groups as under way. Those whose callers left are dropped,
 // but a call that may have run must be sent again as it was.
-func (b *batcher) launch(groups []*group, changeable bool) []*group {
+func (b *batcher) launch(groups []*group, c *call) []*group {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var live []*group
@@ -205,11 +210,11 @@ func (b *batcher) launch(groups []*group, changeable bool) []*group {
 			live = append(live, g)
 		}
 	}
-	if len(live) > 0 && !changeable {
+	if len(live) > 0 && c.unsure {
 		live = groups
 	}
 	for _, g := range live {
-		g.flying = true
+		g.flying, g.call = true, c
 	}
 	return live
 }
@@ -231,13 +236,13 @@ func (b *batcher) settle(groups []*group, err error) {
 	}
 }
 
-func (b *batcher) call(l *lane, seq string, groups []*group) *call {
+func (b *batcher) fill(c *call, l *lane, seq string, groups []*group) {
 	k := &b.q.keys
 	n := 0
 	for _, g := range groups {
 		n += len(g.items)
 	}
-	c := &call{script: scriptEnqueue, keys: []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.wake, l.key}}
+	c.keys = []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.wake, l.key}
 	c.args = make([]any, 2, 2+3*n)
 	c.args[0], c.args[1] = seq, n
 	first := len(c.keys)
@@ -251,7 +256,6 @@ func (b *batcher) call(l *lane, seq string, groups []*group) *call {
 			c.args = append(c.args, strconv.FormatUint(it.low, 10), it.record, it.how(index))
 		}
 	}
-	return c
 }
 
 // read turns the script's answer into the items' results.

@@ -22,9 +22,46 @@ type call struct {
 	unsure bool // an attempt may have run
 	first  time.Time
 
-	flying atomic.Bool // an attempt is under way
+	flying atomic.Bool  // an attempt is under way
+	wire   atomic.Int32 // how far it has come: unwritten, written or withdrawn
 	reply  any
 	err    error
+}
+
+const (
+	unwritten int32 = iota
+	written
+	withdrawn
+)
+
+// withdraw keeps an attempt from being written, unless it was.
+func (c *call) withdraw() bool {
+	return c.wire.CompareAndSwap(unwritten, withdrawn) || c.wire.Load() == withdrawn
+}
+
+// mark is a word of a command whose bytes go-redis asks for when it has a
+// connection and writes: until then nothing was done for certain, however many
+// times it dialled.
+type mark struct {
+	text string
+	call *call
+}
+
+// MarshalBinary is called by go-redis.
+func (m mark) MarshalBinary() ([]byte, error) {
+	if !m.call.wire.CompareAndSwap(unwritten, written) && m.call.wire.Load() == withdrawn {
+		return nil, errors.New("not sent: nobody waits for it")
+	}
+	return []byte(m.text), nil
+}
+
+// class is classify, told that what was not written was not done.
+func (c *call) class() class {
+	cl := classify(c.err)
+	if cl == classUnknown && c.wire.Load() != written {
+		return classRefused
+	}
+	return cl
 }
 
 // command is one attempt: go-redis must not send it again by itself, or it
@@ -35,10 +72,11 @@ func (command) NoRetry() bool { return true }
 
 func (c *call) command(ctx context.Context) command {
 	args := make([]any, 0, 3+len(c.keys)+len(c.args))
+	c.wire.CompareAndSwap(written, unwritten)
 	if c.full {
-		args = append(args, "eval", c.script.body)
+		args = append(args, "eval", mark{c.script.body, c})
 	} else {
-		args = append(args, "evalsha", c.script.sha)
+		args = append(args, "evalsha", mark{c.script.sha, c})
 	}
 	args = append(args, len(c.keys))
 	for _, k := range c.keys {
@@ -70,7 +108,7 @@ func attempt(ctx context.Context, rdb redis.UniversalClient, calls ...*call) {
 		}
 	}
 	for _, c := range calls {
-		if classify(c.err) == classUnknown {
+		if c.class() == classUnknown {
 			c.unsure = true
 		}
 	}
@@ -156,7 +194,7 @@ func (q *queueState) repeat(ctx context.Context, c *call) (string, error) {
 		if n == 0 && c.first.IsZero() {
 			return "", context.Cause(ctx)
 		}
-		cl := classify(c.err)
+		cl := c.class()
 		if cl == classAnswered {
 			text, err := c.text()
 			if errors.Is(err, errStale) {
@@ -182,9 +220,11 @@ func (q *queueState) repeat(ctx context.Context, c *call) (string, error) {
 func (c *call) verdict(cl class) error {
 	switch cl {
 	case classFull:
-		// The lane is read before the first write is tried: had an earlier
-		// attempt run, its answer would have come instead.
-		return fmt.Errorf("%w: %w", ErrFull, c.err)
+		err := fmt.Errorf("%w: %w", ErrFull, c.err)
+		if c.unsure { // an earlier attempt may yet arrive, and find room
+			err = fmt.Errorf("%w: %w", ErrUnconfirmed, err)
+		}
+		return err
 	case classDenied, classBroken:
 		if c.unsure {
 			return fmt.Errorf("%w: %w", ErrUnconfirmed, c.err)

@@ -151,7 +151,7 @@ func (d *DeadLetters) redrive(ctx context.Context, id ID) (string, error) {
 				mode = 's'
 			}
 			if u.For > 0 {
-				till = jobid.Time(id).Add(u.For).UnixMilli()
+				till = ceilTime(jobid.Time(id).Add(u.For))
 			}
 			keys = append(keys, k.unique(u.Key))
 			how = fmt.Sprintf("1 %c %d", mode, till)

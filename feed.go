@@ -22,6 +22,7 @@ type feed struct {
 	finished []*outcome      // not yet in a call
 	hungry   bool            // there may be work to lease
 	wakes    int             // how often wake was called
+	answers  int             // how many leases were answered
 	next     time.Time       // of the next possible work; zero if unknown
 	draining bool            // lease no more
 	quitting bool            // wait for nothing
@@ -74,22 +75,31 @@ func nudge(ch chan struct{}) {
 // poke has loop look again.
 func (f *feed) poke() { nudge(f.signal) }
 
-// wake has loop lease: a token came, or the time of the next job.
-func (f *feed) wake() {
+// wake has loop lease: a token came, or the time of the next job. It tells how
+// many leases have been answered so far.
+func (f *feed) wake() (answers int) {
 	f.mu.Lock()
 	f.hungry = true
 	f.wakes++
+	answers = f.answers
 	f.mu.Unlock()
 	f.poke()
+	return answers
 }
 
-// idle reports whether the queue was empty when last asked and a job that came
-// now could start.
+// idle reports whether the queue was empty when last asked.
 func (f *feed) idle() bool {
 	f.mu.Lock()
-	idle := !f.hungry && !f.draining && !f.worker.outages.has(f)
-	f.mu.Unlock()
-	return idle && f.worker.slots.free(f.index)
+	defer f.mu.Unlock()
+	return !f.hungry && !f.draining && !f.worker.outages.has(f)
+}
+
+// asking reports whether a lease is to be answered yet, of those that had not
+// been when answers was told by wake.
+func (f *feed) asking(answers int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hungry && !f.draining && f.answers == answers
 }
 
 // drain stops leasing. With quit, loop ends at once, whatever is left.
@@ -195,6 +205,10 @@ func (f *feed) forget(r *run) {
 // that still runs it. It reports whether the job took a slot.
 func (f *feed) start(l leased) bool {
 	f.mu.Lock()
+	if f.quitting {
+		f.mu.Unlock()
+		return false // its lease runs out
+	}
 	if r := f.running[l.id]; r != nil {
 		r.token, r.until = l.token, l.sent.Add(r.visibility)
 		f.mu.Unlock()
@@ -204,8 +218,9 @@ func (f *feed) start(l leased) bool {
 	f.running[l.id] = r
 	draining := f.draining
 	f.mu.Unlock()
-	if draining {
-		f.finish(&outcome{run: r, verb: verbRelease})
+	if draining || !time.Now().Before(r.until) {
+		// Too late to run it: the worker stops, or the answer took so long.
+		f.finish(&outcome{run: r, verb: verbRelease, event: r.event(nil)})
 		return true
 	}
 	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {

@@ -136,21 +136,38 @@ func (e *env) Start(w *pawl.Worker) (stop func() error) {
 	return stop
 }
 
+// Pass lets virtual time go by.
+func (e *env) Pass(d time.Duration) {
+	e.t.Helper()
+	require.NotNil(e.t, e.Mini, "time is virtual only in a bubble")
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// Run runs w until n events of a name have happened, and stops it.
+func (e *env) Run(w *pawl.Worker, event string, n int) []pawl.Event {
+	e.t.Helper()
+	stop := e.Start(w)
+	events := e.Log.Wait(e.t, event, n)
+	require.NoError(e.t, stop())
+	return events
+}
+
 // recorder is a hook that keeps every event by name, and lets a test wait for
 // them without sleeping.
 type recorder struct {
 	patience time.Duration
-	mu      sync.Mutex
-	changed chan struct{}
-	events  map[string][]pawl.Event
-	retries []pawl.RetryEvent
-	dead    []pawl.DeadEvent
+	mu       sync.Mutex
+	changed  chan struct{}
+	events   map[string][]pawl.Event
+	retries  []pawl.RetryEvent
+	dead     []pawl.DeadEvent
 }
 
 func newRecorder(virtual bool) *recorder {
 	patience := time.Minute
 	if virtual {
-		patience = 1000 * time.Hour
+		patience = 24 * time.Hour
 	}
 	return &recorder{patience: patience, changed: make(chan struct{}), events: map[string][]pawl.Event{}}
 }
@@ -171,7 +188,7 @@ func (r *recorder) Of(name string) []pawl.Event {
 }
 
 // Wait returns when at least n events of the name have happened, and fails the
-// test after a minute (of virtual time: 1,000 hours).
+// test after a minute (of virtual time: 24 hours).
 func (r *recorder) Wait(t *testing.T, name string, n int) []pawl.Event {
 	t.Helper()
 	limit := time.NewTimer(r.patience)

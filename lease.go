@@ -52,7 +52,7 @@ func (f *feed) leaseCall(outage bool) *call {
 			want -= len(p.outs)
 		}
 	}
-	n := f.worker.slots.take(f.index, min(want, maxCallItems))
+	n := f.worker.slots.take(f.index, max(0, min(want, maxCallItems)))
 	if n <= 0 {
 		return nil
 	}
@@ -102,13 +102,14 @@ func (f *feed) receive(l *leaseCall) {
 	f.mu.Lock()
 	f.hungry = full || f.wakes != l.wakes || !ok
 	f.next = next
+	f.answers++
 	resting := !f.hungry
 	f.mu.Unlock()
 	f.worker.slots.unused(f.index, l.n-started)
 	if resting {
 		f.worker.slots.rest(f.index)
-		f.worker.wakers[f.index].poke()
 	}
+	f.worker.wakers[f.index].poke(f)
 }
 
 func (f *feed) parse(l *leaseCall) (jobs []leased, next time.Time, ok bool) {

@@ -11,10 +11,9 @@ import (
 // outages knows which feeds cannot reach Redis, so that an outage of a worker
 // is one line in the log, however many queues it serves.
 type outages struct {
-	worker *Worker
-	mu     sync.Mutex
-	errs   map[*feed]error
-	since  time.Time
+	mu    sync.Mutex
+	errs  map[*feed]error
+	since time.Time
 }
 
 func (o *outages) has(f *feed) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	"github.com/pawlq/pawl/internal/jobid"
@@ -148,5 +147,3 @@ func ceilTime(t time.Time) int64 {
 	}
 	return ms
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

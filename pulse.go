@@ -27,7 +27,7 @@ type extension struct {
 func (f *feed) pulse(stop <-chan struct{}) {
 	beats := make(chan bool, 1)
 	beating, failures := false, 0
-	last := time.Now()
+	last, again := time.Now(), time.Time{} // the last renewal, and the next if it failed
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -38,17 +38,17 @@ func (f *feed) pulse(stop <-chan struct{}) {
 		case <-timer.C:
 		case ok := <-beats:
 			beating = false
-			failures++
+			failures = min(failures+1, 7)
 			if ok {
 				failures = 0
 			}
+			again = time.Now().Add(retryPause(failures))
 		}
 		now := time.Now()
 		every, next := f.inspect(now)
 		due := last.Add(every)
 		if failures > 0 {
-			due = now.Add(retryPause(failures))
-			failures = min(failures, 7)
+			due = again
 		}
 		if every > 0 && !beating && !now.Before(due) {
 			beating, last = true, now
@@ -66,7 +66,8 @@ func (f *feed) pulse(stop <-chan struct{}) {
 // runs) and when to inspect again.
 func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time) {
 	var lost, stuck []*run
-	next = now.Add(time.Hour)
+	// Early enough to renew what is leased in the next moment.
+	next = now.Add(f.worker.cfg.VisibilityTimeout / 3)
 	sooner := func(t time.Time) {
 		if t.Before(next) {
 			next = t

@@ -33,6 +33,9 @@ type pendingCall struct {
 func (f *feed) gather() []*call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.quitting {
+		return nil
+	}
 	var calls []*call
 	for v := range f.pending {
 		if f.pending[v] == nil {
@@ -154,6 +157,11 @@ func (f *feed) roundTrip(calls []*call) bool {
 	}
 	if failure != nil {
 		f.worker.outages.begin(f, failure)
+		f.mu.Lock()
+		if l := f.leasing; l != nil && !l.call.unsure {
+			f.abandonLease(false) // the other queues need its slots meanwhile
+		}
+		f.mu.Unlock()
 		f.worker.slots.rest(f.index)
 		f.cautious = time.Now().Add(f.worker.cfg.VisibilityTimeout / 3)
 		return false
@@ -164,6 +172,7 @@ func (f *feed) roundTrip(calls []*call) bool {
 			return false
 		}
 		f.worker.outages.end(f)
+		f.worker.wakers[f.index].poke(f)
 	}
 	return true
 }
@@ -188,7 +197,7 @@ func (f *feed) apply(v verb, p *pendingCall) {
 		case marks[i] != 'l':
 			f.mu.Lock()
 			f.forget(out.run)
-			if v == verbRelease {
+			if v == verbRelease && f.draining {
 				f.released = append(f.released, out.run.job.ID)
 			}
 			f.mu.Unlock()

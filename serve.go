@@ -56,8 +56,14 @@ func (w *Worker) Run(ctx context.Context) error {
 	go func() { loops.Wait(); close(loopsEnded) }()
 	go func() { reads.Wait(); close(readsEnded) }()
 
-	<-ctx.Done()
-	err := w.drain(loopsEnded)
+	var err error
+	select {
+	case <-ctx.Done():
+		err = w.drain(loopsEnded)
+	case <-w.alive.Done():
+		<-loopsEnded
+		err = errAbandoned
+	}
 	close(stopRead)
 	var closing sync.WaitGroup
 	for k := range seen {
@@ -66,6 +72,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	closing.Wait()
 	close(stopPulse)
 	pulses.Wait()
+	if w.alive.Err() != nil {
+		for _, f := range w.feeds {
+			f.renew() // of nothing: it waits for a renewal that is under way
+		}
+	}
 	return err
 }
 

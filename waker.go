@@ -2,7 +2,9 @@ package pawl
 
 import (
 	"context"
-	"math/rand/v2"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +28,9 @@ type waker struct {
 	stop   string // the key on which close ends the read
 	most   time.Duration
 	block  time.Duration
+
+	mu      sync.Mutex
+	reading map[string]*feed // the lists of the read under way; nil if there is none
 }
 
 func newWakers(w *Worker) {
@@ -48,19 +53,52 @@ func newWakers(w *Worker) {
 	}
 }
 
-func (k *waker) poke() { nudge(k.signal) }
+// poke has loop look at its feeds again, now that f has asked for work. A read
+// that does not wait for f is ended, or f would not hear of its next job.
+func (k *waker) poke(f *feed) {
+	nudge(k.signal)
+	k.mu.Lock()
+	missed := k.reading != nil && k.reading[f.q.keys.wake] == nil && f.idle()
+	if missed {
+		k.reading = nil
+	}
+	k.mu.Unlock()
+	if missed {
+		k.interrupt()
+	}
+}
+
+// interrupt ends the read that is under way, or the next.
+func (k *waker) interrupt() {
+	ctx := context.Background()
+	pipe := k.worker.client.rdb.Pipeline()
+	pipe.LPush(ctx, k.stop, "1")
+	pipe.PExpire(ctx, k.stop, time.Minute)
+	_, _ = pipe.Exec(ctx)
+}
+
+// watch is the lists of the feeds that wait for work. One may have no slot for
+// it just now: then the token makes it ask as soon as there is one.
+func (k *waker) watch() (byKey map[string]*feed, keys []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	byKey = map[string]*feed{}
+	for _, f := range k.feeds {
+		if f.idle() {
+			byKey[f.q.keys.wake] = f
+			keys = append(keys, f.q.keys.wake)
+		}
+	}
+	if len(keys) > 0 {
+		k.reading = byKey
+	}
+	return byKey, keys
+}
 
 // loop blocks while feeds are idle, and hands on what wakes them.
 func (k *waker) loop(stop <-chan struct{}) {
 	for n := 0; ; {
-		byKey := map[string]*feed{}
-		keys := []string{}
-		for _, f := range k.feeds {
-			if f.idle() {
-				byKey[f.q.keys.wake] = f
-				keys = append(keys, f.q.keys.wake)
-			}
-		}
+		byKey, keys := k.watch()
 		select {
 		case <-stop:
 			return
@@ -76,49 +114,55 @@ func (k *waker) loop(stop <-chan struct{}) {
 			continue
 		}
 		got, err := k.rdb.BLPop(context.Background(), k.block, append(keys, k.stop)...).Result()
+		k.mu.Lock()
+		k.reading = nil
+		k.mu.Unlock()
 		switch {
 		case err == redis.Nil:
 			n = 0
 			k.block = min(2*k.block, k.most)
-			for _, f := range byKey {
-				f.wake()
-			}
-			k.settle(byKey)
+			k.rouse(stop, slices.Collect(maps.Values(byKey))...)
 		case err != nil:
 			// The feed's own call finds out what is wrong, and says so once. A
 			// wrong type at one list must not stop the others: they are polled.
 			for _, f := range byKey {
 				f.wake()
 			}
-			k.sleep(stop, retryPause(n)+rand.N(time.Second))
+			k.sleep(stop, retryPause(n))
 			n++
 		case len(got) == 2 && byKey[got[0]] != nil:
 			n = 0
 			k.block = min(minBlock, k.most)
 			f := byKey[got[0]]
-			if f.worker.slots.free(f.index) {
-				f.wake()
-				k.settle(map[string]*feed{got[0]: f})
-			} else {
+			if !f.worker.slots.free(f.index) {
 				passOn(f.q)
 			}
+			k.rouse(stop, f)
 		}
 	}
 }
 
-// settle waits until the feeds that were woken have asked, so that the waker
-// does not block on lists whose tokens they are about to remove.
-func (k *waker) settle(woken map[string]*feed) {
-	for _, f := range woken {
-		f.mu.Lock()
-		hungry := f.hungry
-		f.mu.Unlock()
-		if hungry {
+// rouse has feeds ask for work and waits until those that have slots did, so
+// that the waker does not block on lists whose tokens they are about to remove.
+func (k *waker) rouse(stop <-chan struct{}, feeds ...*feed) {
+	answers := map[*feed]int{}
+	for _, f := range feeds {
+		free := f.worker.slots.free(f.index)
+		if n := f.wake(); free {
+			answers[f] = n
+		}
+	}
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
+	for f, n := range answers {
+		for f.asking(n) {
 			select {
 			case <-k.signal:
-			case <-time.After(time.Second):
+			case <-limit.C:
+				return
+			case <-stop:
+				return
 			}
-			return
 		}
 	}
 }
@@ -137,13 +181,12 @@ func (k *waker) close(ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ctx := context.Background()
-		pipe := k.worker.client.rdb.Pipeline()
-		pipe.LPush(ctx, k.stop, "1")
-		pipe.PExpire(ctx, k.stop, time.Minute)
-		_, _ = pipe.Exec(ctx)
+		k.interrupt()
 		<-ended
-		k.worker.client.rdb.Del(ctx, k.stop)
+		k.worker.client.rdb.Del(context.Background(), k.stop)
+		if k.worker.alive.Err() != nil {
+			return
+		}
 		// A token that this worker took may have been meant for others.
 		for _, f := range k.feeds {
 			passOn(f.q)

@@ -103,6 +103,9 @@ type Worker struct {
 	// job whose next crash would be its last: no two run in one worker.
 	suspect sync.Mutex
 	unknown sync.Map // kinds that were warned about
+	// alive ends, by kill, when a test has the worker crash.
+	alive context.Context
+	kill  context.CancelFunc
 	// leastCrashes is the least MaxCrashes that may apply to a job here.
 	leastCrashes int
 }
@@ -163,6 +166,7 @@ func NewWorker(c *Client, cfg WorkerConfig) (*Worker, error) {
 		return nil, errors.Join(errs...)
 	}
 	w := &Worker{client: c, cfg: cfg, handlers: map[string]*handler{}}
+	w.alive, w.kill = context.WithCancel(context.Background())
 	w.slots.total, w.slots.strict = cfg.Concurrency, cfg.Strict
 	for i, q := range cfg.Queues {
 		f := newFeed(w, i, c.queue(q.Name))

@@ -19,6 +19,7 @@
 -- include: runs
 -- include: fence
 -- include: unique_own
+-- include: tally
 
 local seen = lane_seen(KEYS[8], ARGV[1])
 if seen then return seen end
@@ -43,16 +44,14 @@ for i, id in ipairs(ids) do
     local unique = tonumber(ARGV[5 * i + 1])
     local till = unique > 0 and unique_owned(KEYS[8 + unique], id)
     if till then frees[#frees + 1] = { KEYS[8 + unique], till } end
-    if graves[i] then old_graves[#old_graves + 1] = graves[i] end
+    if graves[i] and redis.pcall('XRANGE', KEYS[5], graves[i], graves[i])[1] then
+      old_graves[#old_graves + 1] = graves[i]
+    end
   end
 end
 
 write_when_full(KEYS[3])
 if #gone > 0 then
-  redis.call('XDEL', KEYS[1], unpack(gone))
-  redis.call('HDEL', KEYS[2], unpack(gone))
-  redis.call('ZREM', KEYS[3], unpack(gone))
-  redis.call('HDEL', KEYS[4], unpack(gone))
   -- One tombstone a job, whatever a hand edit left in the index.
   if #old_graves > 0 then redis.call('XDEL', KEYS[5], unpack(old_graves)) end
   for i, id in ipairs(ids) do
@@ -60,10 +59,14 @@ if #gone > 0 then
       redis.call('HSET', KEYS[6], id, redis.call('XADD', KEYS[5], '*', 'i', id, 'p', ARGV[5 * i - 1]))
     end
   end
+  redis.call('XDEL', KEYS[1], unpack(gone))
+  redis.call('HDEL', KEYS[2], unpack(gone))
+  redis.call('ZREM', KEYS[3], unpack(gone))
+  redis.call('HDEL', KEYS[4], unpack(gone))
   local now = math.floor(now_us() / 1000)
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
-  redis.call('HINCRBY', KEYS[7], 'n:dead', #gone)
-  if failed > 0 then redis.call('HINCRBY', KEYS[7], 'n:failed', failed) end
+  tally(KEYS[7], 'n:dead', #gone)
+  if failed > 0 then tally(KEYS[7], 'n:failed', failed) end
 end
 if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
 local answer = table.concat(marks)

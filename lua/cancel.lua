@@ -19,6 +19,7 @@
 -- include: lane
 -- include: runs
 -- include: unique_own
+-- include: tally
 
 local seen = lane_seen(KEYS[9], ARGV[1])
 if seen then return seen end
@@ -49,7 +50,7 @@ if fresh or held then
     redis.call('ZREM', KEYS[5], id)
     redis.call('HDEL', KEYS[6], id)
     if till then unique_free(KEYS[10], till, now) end
-    redis.call('HINCRBY', KEYS[8], 'n:cancelled', 1)
+    tally(KEYS[8], 'n:cancelled', 1)
     answer = 'gone'
   end
 end

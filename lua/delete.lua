@@ -9,6 +9,7 @@
 --
 -- returns "stale" | a letter per id: "k" removed, "m" not dead
 -- include: lane
+-- include: tally
 
 local seen = lane_seen(KEYS[4], ARGV[1])
 if seen then return seen end
@@ -28,7 +29,7 @@ end
 if #gone > 0 then
   redis.call('XDEL', KEYS[1], unpack(graves))
   redis.call('HDEL', KEYS[2], unpack(gone))
-  redis.call('HINCRBY', KEYS[3], 'n:purged', #gone)
+  tally(KEYS[3], 'n:purged', #gone)
 end
 local answer = table.concat(marks)
 lane_keep(KEYS[4], ARGV[1], answer)

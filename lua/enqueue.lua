@@ -25,6 +25,7 @@
 -- include: unique_own
 -- include: unique_take
 -- include: wake
+-- include: tally
 
 local seen = lane_seen(KEYS[8], ARGV[1])
 if seen then return seen end
@@ -39,12 +40,15 @@ redis.call('ZCARD', KEYS[3])
 redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[5])
 local waiting = redis.call('LLEN', KEYS[7])
+last = tonumber(last or '')
 if not last then
   -- The hash was lost: ids must still rise above what the stream has seen.
   local top = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
-  last = top[1] and string.match(top[1][1], '^%d+') or '0'
+  last = tonumber(top[1] and string.match(top[1][1], '^%d+') or '0')
 end
-us = math.max(us, tonumber(last) + 1)
+us = math.max(us, last + 1)
+-- Above 2^53 two ids would be one. The clock gets there in the year 2255.
+if us > 9007199254740000 then return redis.error_reply('ERR pawl: the last id is of the year 2255') end
 
 local first = us
 local marks, holders = {}, {}
@@ -65,7 +69,7 @@ for i = 1, tonumber(ARGV[2]) do
       if not holder then
         taken[key] = id
         window = tonumber(window)
-        local till = window > 0 and math.floor(us / 1000) + window or 0
+        local till = window > 0 and math.ceil(us / 1000) + window or 0
         keys[#keys + 1] = { key, unique_text(id, mode, till) }
       end
     end
@@ -87,7 +91,7 @@ for i = 1, tonumber(ARGV[2]) do
     elseif how ~= '' and priority > 0 then
       held[#held + 1] = id
       held[#held + 1] = head_due(record, now)
-      prio[#prio + 1] = prio_score(priority, now)
+      prio[#prio + 1] = prio_text(priority, now)
       prio[#prio + 1] = id
     else
       fresh[#fresh + 1] = id
@@ -108,9 +112,9 @@ for _, entry in ipairs(keys) do
 end
 if added > 0 then
   redis.call('HSET', KEYS[6], 'last', num(us - 1))
-  redis.call('HINCRBY', KEYS[6], 'n:enqueued', added)
+  tally(KEYS[6], 'n:enqueued', added)
 end
-if #holders > 0 then redis.call('HINCRBY', KEYS[6], 'n:duplicate', #holders) end
+if #holders > 0 then tally(KEYS[6], 'n:duplicate', #holders) end
 
 local ready = (#fresh + #prio) / 2
 if nearest and wake_due(KEYS[3], nearest, now) then ready = ready + 1 end

@@ -31,21 +31,22 @@
 -- include: entry
 -- include: pick
 -- include: heal
+-- include: tally
 
 local seen = lane_seen(KEYS[9], ARGV[1])
 if seen == 'stale' then return { 'stale' } end
 local us = now_us()
 local now = math.floor(us / 1000)
 
-if seen then
+local next_text, given_token, list = string.match(seen or '', '^(%-?%d+) (%S+) ?(.*)$')
+if list then
   -- The call ran before; its jobs are those that it still holds.
-  local next_text, given_token, list = string.match(seen, '^(%S+) (%S+) ?(.*)$')
   local reply = { num(now), next_text, given_token }
-  for id in string.gmatch(list, '%S+') do
-    local held_token, crashes, flags = run_read(redis.call('HGET', KEYS[6], id))
+  for mark_s, id in string.gmatch(list, '(%a*):(%S+)') do
+    local held_token, crashes, flags_s = run_read(redis.call('HGET', KEYS[6], id))
     local record = held_token == given_token and records(KEYS[1], KEYS[2], { id })[1]
     if record then
-      for _, part in ipairs({ id, record, num(crashes), flags }) do reply[#reply + 1] = part end
+      for _, part in ipairs({ id, record, num(crashes), flags_s .. mark_s }) do reply[#reply + 1] = part end
     end
   end
   return reply
@@ -57,8 +58,10 @@ local due_count, prio_count = redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', 
 local lease_count = redis.call('ZCARD', KEYS[5])
 redis.call('HLEN', KEYS[6])
 redis.call('LLEN', KEYS[8])
-local cursor_id, turn = meta[1], tonumber(meta[2] or '') or 0
-local n = tonumber(ARGV[2])
+local cursor_id = string.match(meta[1] or '', '^%d+%-%d+$') or false
+local swept_id = string.match(meta[5] or '', '^%d+%-%d+$') or ''
+local turn = math.floor(tonumber(meta[2] or '') or 0)
+local n = math.min(tonumber(ARGV[2]), 500)
 default_visibility, default_max = tonumber(ARGV[3]), tonumber(ARGV[5])
 suspects = tonumber(ARGV[6])
 local fence_us = math.max(us, (tonumber(meta[3] or '') or 0) + 1)
@@ -75,12 +78,12 @@ if paused > now then
 end
 
 local skipped, expired_at, due_at, prio_at = 0, 0, 0, 0
-local due_gone, prio_gone = {}, {}
+local due_gone, due_late, prio_gone = {}, {}, {}
 
 local function take_expired(share)
   local left = share + 64
   while share > 0 and left > 0 and pick_open() do
-    local count = math.min(page_size(share), left)
+    local count = math.min(page_size(share, #picked, bytes), left)
     local page = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', num(now), 'WITHSCORES',
       'LIMIT', expired_at, count)
     if #page == 0 then return end
@@ -90,7 +93,7 @@ local function take_expired(share)
     local entries = redis.call('HMGET', KEYS[6], unpack(ids))
     for i, id in ipairs(ids) do
       if not pick_open() then return end
-      left = left - 1
+      left = left - skip_cost(found[i] or '')
       expired_at = expired_at + 1
       if not found[i] then
         dropped[#dropped + 1] = id
@@ -108,18 +111,19 @@ local function take_expired(share)
   end
 end
 
--- take_waiting takes from due or prio, whose ids all have records in held.
-local function take_waiting(key, to, at, gone, share)
+-- take_waiting takes from due or prio, whose ids all have records in held. Those
+-- that were passed over are late: in due they go to the back, and hide nobody.
+local function take_waiting(key, to, at, gone, late, share)
   local left = share + 64
   while share > 0 and left > 0 and pick_open() do
-    local count = math.min(page_size(share), left)
+    local count = math.min(page_size(share, #picked, bytes), left)
     local ids = redis.call('ZRANGEBYSCORE', key, '-inf', to, 'LIMIT', at, count)
     if #ids == 0 then return at end
     local found = redis.call('HMGET', KEYS[2], unpack(ids))
     local leased = redis.call('ZMSCORE', KEYS[5], unpack(ids))
     for i, id in ipairs(ids) do
       if not pick_open() then return at end
-      left = left - 1
+      left = left - skip_cost(found[i] or '')
       at = at + 1
       if not found[i] then
         dropped[#dropped + 1] = id
@@ -131,31 +135,38 @@ local function take_waiting(key, to, at, gone, share)
         share = share - 1
       else
         skipped = skipped + 1
+        late[#late + 1] = num(now)
+        late[#late + 1] = id
       end
     end
   end
   return at
 end
 
-local renamed = {}
+local renamed, passed = {}, 0
 local function take_fresh(share)
-  while share > 0 and pick_open() do
-    local count = page_size(share)
+  while share > 0 and passed < 500 and pick_open() do
+    local count = page_size(share, #picked, bytes)
     local entries = redis.call('XRANGE', KEYS[1], cursor_id and '(' .. cursor_id or '-', '+', 'COUNT', count)
-    for _, entry in ipairs(entries) do
+    if #entries == 0 then return end
+    local ids = {}
+    for i, entry in ipairs(entries) do ids[i] = entry[1] end
+    -- Once the hash was lost the cursor starts anew, before entries being run.
+    local leased = lease_count > 0 and redis.call('ZMSCORE', KEYS[5], unpack(ids)) or {}
+    for i, entry in ipairs(entries) do
       if not pick_open() then return end
       local id, record = entry[1], entry_record(entry)
       cursor_id = id
-      if not entry_id_valid(id) then
-        -- It gets an id, and so an address to be buried under.
-        local old_id = id
-        id = num(fence_us + #renamed) .. '-' .. ARGV[8]
-        renamed[#renamed + 1] = { old_id, id, record }
-      end
-      -- Without a cursor (the hash was lost) a leased entry comes up again.
-      if (meta[1] or not redis.call('ZSCORE', KEYS[5], id)) and
-        pick(id, record, false, false, leased_from) then
-        share = share - 1
+      if leased[i] then
+        passed = passed + skip_cost(record)
+      else
+        if not entry_id_valid(id) then
+          -- It gets an id, and so an address to be buried under.
+          local old_id = id
+          id = num(fence_us + #renamed) .. '-' .. ARGV[8]
+          renamed[#renamed + 1] = { old_id, id, record }
+        end
+        if pick(id, record, false, false, leased_from) then share = share - 1 end
       end
     end
     if #entries < count then return end
@@ -166,34 +177,40 @@ local sources = {}
 if lease_count > 0 and ARGV[7] == '1' then sources[#sources + 1] = take_expired end
 if due_count > 0 then
   -- A due job with a priority waits among the priorities from now on.
-  local page = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', num(now), 'WITHSCORES', 'LIMIT', 0, n + 16)
-  if #page > 0 then
-    local ids, moved, ranks = {}, {}, {}
+  local moved, ranks, looked, size, more = {}, {}, 0, 0, true
+  while more and looked < n + 16 and size < max_bytes do
+    local count = page_size(n + 16 - looked, looked, size)
+    local page = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', num(now), 'WITHSCORES', 'LIMIT', looked, count)
+    local ids = {}
     for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
-    local found = redis.call('HMGET', KEYS[2], unpack(ids))
+    local found = #ids > 0 and redis.call('HMGET', KEYS[2], unpack(ids))
     for i, id in ipairs(ids) do
-      local priority = found[i] and head_read(found[i]) or 0
+      local record = found[i] or ''
+      local priority = head_read(record)
+      size = size + #record
       if priority > 0 then
         moved[#moved + 1] = id
-        ranks[#ranks + 1] = prio_score(priority, tonumber(page[2 * i]))
+        ranks[#ranks + 1] = prio_text(priority, tonumber(page[2 * i]))
         ranks[#ranks + 1] = id
       end
     end
-    if #moved > 0 then
-      redis.call('ZREM', KEYS[3], unpack(moved))
-      redis.call('ZADD', KEYS[4], unpack(ranks))
-      prio_count = prio_count + #moved
-    end
-    if #moved < #ids then
-      sources[#sources + 1] = function(share)
-        due_at = take_waiting(KEYS[3], num(now), due_at, due_gone, share)
-      end
+    looked = looked + #ids
+    more = #ids == count
+  end
+  if #moved > 0 then
+    redis.call('ZREM', KEYS[3], unpack(moved))
+    redis.call('ZADD', KEYS[4], unpack(ranks))
+    prio_count = prio_count + #moved
+  end
+  if more or looked > #moved then
+    sources[#sources + 1] = function(share)
+      due_at = take_waiting(KEYS[3], num(now), due_at, due_gone, due_late, share)
     end
   end
 end
 if prio_count > 0 then
   sources[#sources + 1] = function(share)
-    prio_at = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, share)
+    prio_at = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, {}, share)
   end
 end
 if total > 0 then sources[#sources + 1] = take_fresh end
@@ -215,25 +232,26 @@ end
 if #dropped > 0 then
   redis.call('ZREM', KEYS[5], unpack(dropped))
   redis.call('HDEL', KEYS[6], unpack(dropped))
-  redis.call('HINCRBY', KEYS[7], 'n:dropped', #dropped)
+  tally(KEYS[7], 'n:dropped', #dropped)
 end
 if #due_gone > 0 then redis.call('ZREM', KEYS[3], unpack(due_gone)) end
+if #due_late > 0 then redis.call('ZADD', KEYS[3], unpack(due_late)) end
 if #prio_gone > 0 then redis.call('ZREM', KEYS[4], unpack(prio_gone)) end
 if #run_args > 0 then redis.call('HSET', KEYS[6], unpack(run_args)) end
 if #lease_args > 0 then redis.call('ZADD', KEYS[5], unpack(lease_args)) end
 if #picked > 0 or cursor_id ~= meta[1] then
   redis.call('HSET', KEYS[7], 'cursor', cursor_id or '0-0', 'turn', num((turn + 1) % 12),
     'fence', num(fence_us + math.max(0, #renamed - 1)))
-  redis.call('HINCRBY', KEYS[7], 'n:started', #picked)
-  if crashed > 0 then redis.call('HINCRBY', KEYS[7], 'n:crashed', crashed) end
+  tally(KEYS[7], 'n:started', #picked)
+  if crashed > 0 then tally(KEYS[7], 'n:crashed', crashed) end
 end
 
 local full = #picked >= n or not pick_open()
 if #picked == 0 then
-  local swept, healed = heal(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], cursor_id, meta[5] or '')
+  local swept, healed = heal(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], cursor_id, swept_id)
   if swept ~= (meta[5] or '') then redis.call('HSET', KEYS[7], 'swept', swept) end
   if healed > 0 then
-    redis.call('HINCRBY', KEYS[7], 'n:healed', healed)
+    tally(KEYS[7], 'n:healed', healed)
     wake_push(KEYS[8], healed, 0)
   end
 end
@@ -257,12 +275,13 @@ else
   local lapse = redis.call('ZRANGEBYSCORE', KEYS[5], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   if lapse and (not soonest or tonumber(lapse) < soonest) then soonest = tonumber(lapse) end
 end
-local next_text = soonest and num(soonest - now) or '-1'
+-- What was passed over for good may have hidden work.
+if not full and (#dropped > 0 or passed >= 500) then soonest = now end
+next_text = soonest and num(soonest - now) or '-1'
 
-local reply, kept = { num(now), next_text, token }, { next_text, token }
+local reply = { num(now), next_text, token }
 for _, job in ipairs(picked) do
-  kept[#kept + 1] = job[1]
   for _, part in ipairs(job) do reply[#reply + 1] = part end
 end
-lane_keep(KEYS[9], ARGV[1], table.concat(kept, ' '))
+lane_keep(KEYS[9], ARGV[1], next_text .. ' ' .. token .. ' ' .. table.concat(kept, ' '))
 return reply

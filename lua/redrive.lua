@@ -23,6 +23,7 @@
 -- include: unique_own
 -- include: unique_take
 -- include: wake
+-- include: tally
 
 local seen = lane_seen(KEYS[10], ARGV[1])
 if seen then return seen end
@@ -67,7 +68,7 @@ for i = 2, #ARGV, 4 do
     held[#held + 1] = head_due(record, now)
     local priority = head_read(record)
     local to, score = due, num(now)
-    if priority > 0 then to, score = prio, prio_score(priority, now) end
+    if priority > 0 then to, score = prio, prio_text(priority, now) end
     to[#to + 1] = score
     to[#to + 1] = id
   end
@@ -82,7 +83,7 @@ if #moved > 0 then
   end
   redis.call('XDEL', KEYS[6], unpack(graves))
   redis.call('HDEL', KEYS[7], unpack(moved))
-  redis.call('HINCRBY', KEYS[8], 'n:redriven', #moved)
+  tally(KEYS[8], 'n:redriven', #moved)
   wake_push(KEYS[9], #moved, waiting)
 end
 local answer = table.concat(words, ' ')

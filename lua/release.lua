@@ -15,6 +15,7 @@
 -- include: runs
 -- include: fence
 -- include: wake
+-- include: tally
 
 local seen = lane_seen(KEYS[5], ARGV[1])
 if seen then return seen end
@@ -38,7 +39,7 @@ end
 write_when_full(KEYS[1])
 if #back > 0 then
   redis.call('ZADD', KEYS[1], 'XX', unpack(back))
-  redis.call('HINCRBY', KEYS[3], 'n:released', #back / 2)
+  tally(KEYS[3], 'n:released', #back / 2)
   wake_push(KEYS[4], #back / 2, waiting)
 end
 if #alive > 0 then redis.call('HSET', KEYS[2], unpack(alive)) end

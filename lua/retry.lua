@@ -21,6 +21,7 @@
 -- include: runs
 -- include: fence
 -- include: wake
+-- include: tally
 
 local seen = lane_seen(KEYS[8], ARGV[1])
 if seen then return seen end
@@ -61,8 +62,8 @@ if #back > 0 then
   redis.call('ZREM', KEYS[4], unpack(back))
   redis.call('HDEL', KEYS[5], unpack(back))
   for counter, count in pairs(counts) do
-    redis.call('HINCRBY', KEYS[6], 'n:' .. string.lower(counter), count)
-    if counter == 'retried' then redis.call('HINCRBY', KEYS[6], 'n:failed', count) end
+    tally(KEYS[6], 'n:' .. string.lower(counter), count)
+    if counter == 'retried' then tally(KEYS[6], 'n:failed', count) end
   end
   if wake_due(KEYS[3], nearest, now) then wake_push(KEYS[7], 1, waiting) end
 end

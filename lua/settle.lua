@@ -18,6 +18,7 @@
 -- include: runs
 -- include: fence
 -- include: unique_own
+-- include: tally
 
 local seen = lane_seen(KEYS[6], ARGV[1])
 if seen then return seen end
@@ -54,7 +55,7 @@ if #ended > 0 then
     for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
   end
   for counter, count in pairs(counts) do
-    redis.call('HINCRBY', KEYS[5], 'n:' .. string.lower(counter), count)
+    tally(KEYS[5], 'n:' .. string.lower(counter), count)
   end
 end
 if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end

@@ -22,7 +22,7 @@ local delayed = redis.call('ZCOUNT', KEYS[3], '(' .. now_text, '+inf')
 local meta = redis.call('HGETALL', KEYS[7])
 local cursor_id
 for i = 1, #meta, 2 do
-  if meta[i] == 'cursor' then cursor_id = meta[i + 1] end
+  if meta[i] == 'cursor' then cursor_id = string.match(meta[i + 1], '^%d+%-%d+$') end
 end
 
 local oldest = 0
@@ -32,8 +32,8 @@ end
 local due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now_text, 'WITHSCORES', 'LIMIT', 0, 1)
 older(tonumber(due[2] or ''))
 for priority = 1, 9 do
-  local first = redis.call('ZRANGEBYSCORE', KEYS[4], prio_score(priority, 0),
-    '(' .. prio_score(priority - 1, 0), 'WITHSCORES', 'LIMIT', 0, 1)
+  local first = redis.call('ZRANGEBYSCORE', KEYS[4], prio_text(priority, 0),
+    '(' .. prio_text(priority - 1, 0), 'WITHSCORES', 'LIMIT', 0, 1)
   if first[2] then older(tonumber(first[2]) - (9 - priority) * 10000000000000) end
 end
 local function since(id)

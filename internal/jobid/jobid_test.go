@@ -201,7 +201,7 @@ func TestTimeIsOfTheSameMoment(t *testing.T) {
 	require.True(t, at.Equal(jobid.Time(id)))
 }
 
-// Not parallel: testing.AllocsPerRun refuses to run beside other tests.
+// not parallel: testing.AllocsPerRun refuses to run beside other tests.
 func TestAllocations(t *testing.T) {
 	id := jobid.FromParts(1750000000123456, lowMax)
 	text, _ := jobid.Text(id)

@@ -12,7 +12,7 @@ import (
 	"github.com/pawlq/pawl/internal/record"
 )
 
-// Not parallel: testing.AllocsPerRun refuses to run beside other tests.
+// not parallel: testing.AllocsPerRun refuses to run beside other tests.
 func TestAppendDoesNotAllocate(t *testing.T) {
 	buffer := make([]byte, 0, 4096)
 	for name, r := range golden() {
@@ -27,7 +27,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 	require.Equal(t, 1.0, testing.AllocsPerRun(100, func() { buffer = plain.Append(nil) }))
 }
 
-// Not parallel, as above.
+// not parallel: testing.AllocsPerRun refuses to run beside other tests.
 func TestHostileLengthsDoNotAllocate(t *testing.T) {
 	const runs = 100
 	huge := binary.AppendUvarint(nil, math.MaxInt64)

@@ -5,17 +5,25 @@
 local function fence(leases, runs, ids, tokens)
   local entries = redis.call('HMGET', runs, unpack(ids))
   local scores = redis.call('ZMSCORE', leases, unpack(ids))
-  local marks, alive, met = {}, {}, {}
+  local marks, alive, held, before_of = {}, {}, {}, {}
   for i, id in ipairs(ids) do
-    local token, crashes, flags, before = run_read(entries[i])
+    local token, _, flags, before = run_read(entries[i])
     marks[i] = 'l'
-    if not met[id] and token == tokens[i] and scores[i] and tonumber(scores[i]) ~= 0 then
+    before_of[i] = before
+    if not held[id] and token == tokens[i] and scores[i] and tonumber(scores[i]) ~= 0 then
       marks[i] = string.find(flags, 'c', 1, true) and 'c' or 'k'
-    elseif before ~= '' and before == tokens[i] and crashes > 0 then
-      alive[#alive + 1] = id
-      alive[#alive + 1] = run_text(token, crashes - 1, flags, '')
+      held[id] = true
     end
-    met[id] = true
+  end
+  for i, id in ipairs(ids) do
+    -- Not of a job that this call holds as well: it may be about to end it.
+    if before_of[i] ~= '' and before_of[i] == tokens[i] and not held[id] then
+      local token, crashes, flags = run_read(entries[i])
+      if crashes > 0 then
+        alive[#alive + 1] = id
+        alive[#alive + 1] = run_text(token, crashes - 1, flags, '')
+      end
+    end
   end
   return marks, alive
 end

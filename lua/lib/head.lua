@@ -15,10 +15,10 @@ local function head_read(record)
 end
 
 -- head_due writes the due time, which only the server's clock can tell, into a
--- record with a long head.
+-- record with a long head. One of another version stays as it is.
 local function head_due(record, ms)
-  local _, flags = string.byte(record, 1, 2)
-  if not flags or math.floor(flags / 32) % 2 == 0 or #record < 14 then return record end
+  local version, flags = string.byte(record, 1, 2)
+  if version ~= 1 or not flags or math.floor(flags / 32) % 2 == 0 or #record < 14 then return record end
   local bytes = {}
   for i = 6, 1, -1 do
     bytes[i] = ms % 256
@@ -28,6 +28,6 @@ local function head_due(record, ms)
 end
 
 -- Priorities sort before ages: the highest first, the oldest first within one.
-local function prio_score(priority, ms)
+local function prio_text(priority, ms)
   return num((9 - priority) * 10000000000000 + ms)
 end

@@ -1,7 +1,7 @@
 -- What a lease call has picked so far, and what it may still pick.
 local picked, bytes, max_bytes = {}, 0, 1000000
 local token, suspects, default_max, default_visibility
-local run_args, lease_args = {}, {}
+local run_args, lease_args, kept = {}, {}, {}
 local crashed, dropped = 0, {}
 
 -- pick_open says whether one more job fits: a call never answers with much
@@ -10,11 +10,16 @@ local function pick_open()
   return #picked == 0 or bytes < max_bytes
 end
 
--- page_size is how many records to read next: four show how large they are.
-local function page_size(share)
-  if #picked == 0 then return math.min(share, 4) end
-  local fit = math.floor((max_bytes - bytes) * #picked / math.max(bytes, 1)) + 1
-  return math.min(share, fit)
+-- page_size is how many records to read next, after some of a size: four show
+-- how large they are, and 32 cost little even if the next ones are larger.
+local function page_size(share, read, size)
+  if read == 0 then return math.min(share, 4) end
+  return math.min(share, 32, math.floor((max_bytes - size) * read / math.max(size, 1)) + 1)
+end
+
+-- skip_cost is what passing over a record takes off what a call may look at.
+local function skip_cost(record)
+  return 1 + math.floor(#record / 16384)
 end
 
 -- pick leases one job, unless it is a suspect (its next crash would be its last)
@@ -42,6 +47,7 @@ local function pick(id, record, entry_text, expired, now)
   lease_args[#lease_args + 1] = num(now + visibility)
   lease_args[#lease_args + 1] = id
   picked[#picked + 1] = { id, record, num(crashes), flags_s .. mark_s }
+  kept[#kept + 1] = mark_s .. ':' .. id
   bytes = bytes + #record
   return true
 end
@@ -51,7 +57,8 @@ local function records(jobs, held, ids)
   local found = redis.call('HMGET', held, unpack(ids))
   for i, id in ipairs(ids) do
     if not found[i] then
-      local entry = redis.call('XRANGE', jobs, id, id)[1]
+      -- A member that a hand edit left may be no id at all: an error, no entry.
+      local entry = redis.pcall('XRANGE', jobs, id, id)[1]
       found[i] = entry and entry_record(entry) or false
     end
   end

@@ -10,7 +10,7 @@ local function unique_holder(key, jobs, held, runs, now)
   if record then
     local _, head_started = head_read(record)
     started = head_started
-  elseif not string.find(id, '^%d+%-%d+$') or #redis.call('XRANGE', jobs, id, id) == 0 then
+  elseif #redis.pcall('XRANGE', jobs, id, id) == 0 then -- an error if it is no id
     return nil
   end
   if mode == 's' and (started or redis.call('HEXISTS', runs, id) == 1) then return nil end

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl/internal/exampleredis"
+	"github.com/pawlq/pawl/internal/redistest"
+)
+
+// told is the story, in order; other lines may stand between.
+var told = []string{
+	`\d+ ms  enqueue   mail\.receipt    job \w{12}$`,
+	`\d+ ms  enqueue   payment\.charge  job \w{12}$`,
+	`\d+ ms  enqueue   payment\.charge  job \w{12} is there already: no second job$`,
+	`\d+ ms  enqueue   invoice\.render  job \w{12}$`,
+	`\d+ ms  worker    shop-v1 starts$`,
+	`\d+ ms  failed    invoice\.render  attempt 1 of 2, again in \d+ ms: panic: runtime error`,
+	`\d+ ms  dead      invoice\.render  attempt 2 of 2, exhausted: panic: runtime error`,
+	`\d+ ms  worker    shop-v1 has stopped$`,
+	`job       invoice\.render [0-9a-f-]{36}$`,
+	`payload   \{"order":1002\}$`,
+	`reason    exhausted$`,
+	`error     panic: runtime error: invalid memory address or nil pointer dereference$`,
+	`attempt   1 failed \d+ ms after the enqueue$`,
+	`attempt   2 failed \d+ ms after the enqueue$`,
+	`stack     main\.renderInvoice1 at jobs\.go:\d+$`,
+	`worker    shop-v1$`,
+	`build     \S+`,
+	`\d+ ms  worker    shop-v2 starts$`,
+	`\d+ ms  redrive   invoice\.render  1 of 1$`,
+	`\d+ ms  done      invoice\.render  attempt 1 of 2$`,
+	`\d+ ms  worker    shop-v2 has stopped$`,
+	`enqueued 3, duplicate 1, started 7, done 3, failed 4, retried 3, dead 1, redriven 1$`,
+	`left: 0 waiting, 0 running, 0 dead$`,
+	`check: 0 violations$`,
+	`^pawl quickstart: ok$`,
+}
+
+// paid is the story of the payment, which goes on beside that of the invoice.
+var paid = []string{
+	`worker    shop-v1 starts$`,
+	`failed    payment\.charge  attempt 1 of 8, again in \d+ ms: gateway answered 503`,
+	`failed    payment\.charge  attempt 2 of 8, again in \d+ ms: gateway answered 503`,
+	`done      payment\.charge  attempt 3 of 8$`,
+	`worker    shop-v1 has stopped$`,
+}
+
+func TestTheQuickstartTellsItsStory(t *testing.T) {
+	t.Parallel()
+	binary := build(t)
+	t.Run("on the Redis inside it", func(t *testing.T) {
+		t.Parallel()
+		out, err := execute(t, binary, "")
+		require.NoError(t, err, out)
+		requireStory(t, out, told)
+		requireStory(t, out, paid)
+		require.True(t, strings.HasSuffix(out, "\npawl quickstart: ok\n"), "the last line of:\n%s", out)
+	})
+	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.Start(t)
+		out, err := execute(t, binary, "redis://"+server.Addr())
+		require.NoError(t, err, out)
+		requireStory(t, out, told)
+		requireStory(t, out, paid)
+		keys, err := server.Client(t).Keys(t.Context(), "*").Result()
+		require.NoError(t, err)
+		require.Empty(t, keys)
+	})
+	t.Run("where there is no Redis, it says so and fails", func(t *testing.T) {
+		t.Parallel()
+		out, err := execute(t, binary, "redis://127.0.0.1:1")
+		require.Error(t, err)
+		require.Contains(t, out, "pawl quickstart: connect to the Redis of REDIS_URL")
+	})
+}
+
+// requireStory fails unless each pattern matches a line, in their order.
+func requireStory(t *testing.T, out string, patterns []string) {
+	t.Helper()
+	lines := strings.Split(out, "\n")
+	for _, p := range patterns {
+		re := regexp.MustCompile(p)
+		for len(lines) > 0 && !re.MatchString(lines[0]) {
+			lines = lines[1:]
+		}
+		require.NotEmpty(t, lines, "no line, after those before it, matches %s in:\n%s", p, out)
+	}
+}
+
+func build(t *testing.T) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "example")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return binary
+}
+
+func execute(t *testing.T, binary, url string) (out string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary)
+	cmd.Env = append(os.Environ(), exampleredis.Env+"="+url)
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}

@@ -1,0 +1,191 @@
+package pawl_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/redistest"
+)
+
+// shapes are the forms in which jobs are enqueued, and how many each makes.
+var shapes = map[string]struct {
+	jobs    int
+	options []pawl.Option
+}{
+	"one":     {1, nil},
+	"many":    {3, nil},
+	"unique":  {1, []pawl.Option{pawl.Unique{Key: "k"}}},
+	"delayed": {1, []pawl.Option{pawl.Delay(time.Hour)}},
+}
+
+func TestAnEnqueueWithALostAnswerIsOneJob(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for name, fault := range map[string]redistest.Fault{
+		"the request is dropped": redistest.Drop, "the reply is dropped": redistest.RunDropReply,
+		"reset after it ran": redistest.RunReset, "half a reply": redistest.HalfReply,
+		"the request stalls": redistest.Stall(200 * time.Millisecond), "the request is late": redistest.Late,
+		"the reply never comes": redistest.RunDropReplyAndHold,
+	} {
+		for shape, s := range shapes {
+			t.Run(shape+": "+name, func(t *testing.T) {
+				t.Parallel()
+				f := behindProxy(t, server, 100*time.Millisecond)
+				q := f.Queue(freshQueue())
+				f.Proxy.On("enqueue", 1, fault)
+				got, err := q.EnqueueMany(t.Context(), pawl.Items(make([]note, s.jobs), s.options...))
+				require.NoError(t, err)
+				require.Equal(t, 2, f.Proxy.Calls("enqueue"), "it is sent again, and go-redis does not")
+				_, err = q.Enqueue(t.Context(), note{}) // a newer call, in the same lane
+				require.NoError(t, err)
+				for _, reply := range f.Proxy.Release() {
+					require.Contains(t, reply, "stale")
+				}
+				require.Equal(t, pawl.Counters{Enqueued: int64(s.jobs + 1)}, f.Total(t, q.Name()))
+				for _, job := range got {
+					require.False(t, job.Duplicate)
+					_, err := f.past.Queue(q.Name()).Get(t.Context(), job.ID)
+					require.NoError(t, err, "the first answer is the answer")
+				}
+			})
+		}
+	}
+}
+
+func TestAnEnqueueThatIsNeverAnsweredIsUnconfirmed(t *testing.T) {
+	t.Parallel()
+	f := behindProxy(t, redistest.Start(t), 0)
+	q := f.Queue("q")
+	f.Proxy.On("enqueue", 0, redistest.RunDropReply)
+	_, err := q.Enqueue(within(t, 200*time.Millisecond), note{})
+	require.ErrorIs(t, err, pawl.ErrUnconfirmed)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, pawl.Counters{Enqueued: 1}, f.Total(t, "q"), "it ran many times, and made one job")
+	require.Greater(t, f.Proxy.Calls("enqueue"), 2)
+}
+
+func TestABlackHoleEndsAnEnqueueAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	f := behindProxy(t, redistest.Start(t), 0)
+	q := f.Queue("q")
+	_, err := q.Enqueue(t.Context(), note{}) // a connection to hang on
+	require.NoError(t, err)
+	f.Proxy.Blackhole(true)
+	start := time.Now()
+	_, err = q.Enqueue(within(t, 200*time.Millisecond), note{})
+	require.ErrorIs(t, err, pawl.ErrUnconfirmed)
+	require.Less(t, time.Since(start), 500*time.Millisecond, "go-redis would wait 5 s")
+
+	f.Proxy.Blackhole(false)
+	_, err = q.Enqueue(within(t, 5*time.Second), note{})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, f.Total(t, "q").Enqueued)
+}
+
+func TestAnEnqueueIntoAServerThatIsDownWasRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	e := newEnv(t, server.Client(t), nil)
+	q := e.Queue("q")
+	_, err := q.Enqueue(t.Context(), note{})
+	require.NoError(t, err)
+	server.Kill()
+	deadlines := []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second, 0}
+	errs := make(chan error, len(deadlines))
+	for _, d := range deadlines {
+		go func() {
+			ctx := context.Background() // without a deadline: 5 s
+			if d > 0 {
+				ctx = within(t, d)
+			}
+			start := time.Now()
+			_, err := q.Enqueue(ctx, note{})
+			if took := time.Since(start); d == 0 && (took < 4*time.Second || took > 6*time.Second) {
+				t.Errorf("an enqueue without a deadline took %v", took)
+			}
+			errs <- err
+		}()
+	}
+	for range deadlines {
+		err := <-errs
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, pawl.ErrUnconfirmed)
+	}
+	_, err = q.Enqueue(within(t, time.Second), note{})
+	require.ErrorContains(t, err, "refused")
+	server.Restart()
+	_, err = q.Enqueue(t.Context(), note{})
+	require.NoError(t, err)
+	s, err := q.Stats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.Ready, "what was refused is not enqueued when it comes back")
+}
+
+func TestRefusalsThatPassAreWaitedOutAndSayNoJobWasMade(t *testing.T) {
+	t.Parallel()
+	f := behindProxy(t, redistest.Start(t, "--save", "3600 1000000"), 0)
+	q := f.Queue("q")
+	set := func(name, value string) { require.NoError(t, f.Direct.ConfigSet(t.Context(), name, value).Err()) }
+	for _, c := range []struct {
+		word      string
+		make, end func()
+	}{
+		{"READONLY", func() { require.NoError(t, f.Direct.SlaveOf(t.Context(), "127.0.0.1", "1").Err()) },
+			func() { require.NoError(t, f.Direct.SlaveOf(t.Context(), "NO", "ONE").Err()) }},
+		{"NOREPLICAS", func() { set("min-replicas-to-write", "1") }, func() { set("min-replicas-to-write", "0") }},
+		{"MISCONF", func() { f.breakSaving(t) }, func() { set("stop-writes-on-bgsave-error", "no") }},
+	} {
+		c.make()
+		_, err := q.Enqueue(within(t, 200*time.Millisecond), note{})
+		require.ErrorIs(t, err, context.DeadlineExceeded, c.word)
+		require.NotErrorIs(t, err, pawl.ErrUnconfirmed, c.word)
+		require.ErrorContains(t, err, c.word)
+		done := make(chan error)
+		sent := f.Proxy.Seen("enqueue", f.Proxy.Calls("enqueue")+1)
+		go func() {
+			_, err := q.Enqueue(within(t, 10*time.Second), note{})
+			done <- err
+		}()
+		<-sent
+		c.end()
+		require.NoError(t, <-done, c.word)
+	}
+	require.EqualValues(t, 3, f.Total(t, "q").Enqueued)
+}
+
+// breakSaving has a background save fail, so that Redis refuses to write.
+func (f *faulty) breakSaving(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.RemoveAll(f.Server.Dir()))
+	_ = f.Direct.BgSave(t.Context()).Err()
+	redistest.Eventually(t, "the save fails", func(ctx context.Context) bool {
+		info, _ := f.Direct.Info(ctx, "persistence").Result()
+		return strings.Contains(info, "rdb_last_bgsave_status:err")
+	})
+}
+
+func TestAFullRedisRefusesAtOnce(t *testing.T) {
+	t.Parallel()
+	f := behindProxy(t, redistest.Start(t), 0)
+	q := f.Queue("q")
+	require.NoError(t, f.Direct.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	start := time.Now()
+	_, err := q.Enqueue(t.Context(), note{})
+	require.ErrorIs(t, err, pawl.ErrFull)
+	require.Less(t, time.Since(start), time.Second)
+
+	// The first attempt is under way still: it could arrive when there is room.
+	f.Proxy.On("enqueue", f.Proxy.Calls("enqueue")+1, redistest.Late)
+	_, err = q.Enqueue(t.Context(), note{})
+	require.ErrorIs(t, err, pawl.ErrUnconfirmed)
+	require.ErrorIs(t, err, pawl.ErrFull)
+	require.NoError(t, f.Direct.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	f.Proxy.Release()
+	require.LessOrEqual(t, f.Total(t, "q").Enqueued, int64(1))
+}

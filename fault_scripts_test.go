@@ -1,0 +1,11 @@
+package pawl
+
+// Scripts is the text of every script by name, for a proxy to know their calls.
+func Scripts() map[string]string {
+	bodies := map[string]string{}
+	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend,
+		scriptRelease, scriptCancel, scriptRedrive, scriptDelete, scriptInspect, scriptStats, scriptWake, scriptCheck} {
+		bodies[s.name] = s.body
+	}
+	return bodies
+}

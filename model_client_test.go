@@ -1,0 +1,242 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawlq/pawl/internal/jobid"
+	"github.com/pawlq/pawl/internal/record"
+)
+
+// What clients do: enqueue, cancel, redrive, delete.
+
+// modelForeign are bytes that no build of this package wrote: none, too few,
+// another version, and an unknown priority.
+var modelForeign = []string{"", "\x01", "\x02\x3f" + strings.Repeat("z", 20), "\x01\x0f\x00", "\x01\x20short"}
+
+const modelKind = "k"
+
+// item draws a job: its wait, priority, key and policies.
+func (x *modelMachine) item(low uint64) (modelItem, []Option) {
+	it := modelItem{low: low}
+	r := record.Record{Kind: modelKind, Payload: []byte{byte('a' + x.roll(26, "payload"))}}
+	var options []Option
+	shape := x.roll(9, "shape")
+	if shape == 3 || shape == 6 {
+		it.when, it.ms = 'd', int64(modelPickOne(x, "delay", 1, 500, 3000, 20000))
+		options = append(options, Delay(time.Duration(it.ms)*time.Millisecond))
+	}
+	if shape == 4 {
+		it.when, it.ms = 'a', x.m.ms()+int64(modelPickOne(x, "at", -5000, 0, 1, 2000))
+		options = append(options, At(time.UnixMilli(it.ms)))
+	}
+	if shape == 5 || shape == 6 || shape == 7 {
+		it.priority = 1 + x.roll(9, "priority")
+		options = append(options, Priority(it.priority))
+		if it.when == 0 {
+			it.when = 'd'
+		}
+	}
+	r.Priority, r.LongHead = it.priority, it.when != 0
+	if r.MaxCrashes = x.roll(4, "max crashes"); r.MaxCrashes > 0 {
+		options = append(options, MaxCrashes(r.MaxCrashes))
+	}
+	if x.roll(4, "visibility") == 0 {
+		r.Visibility = 3 * time.Second
+		options = append(options, VisibilityTimeout(r.Visibility))
+	}
+	if x.roll(3, "unique") == 0 {
+		u := Unique{Key: fmt.Sprint("key", x.roll(3, "key"))}
+		it.key, it.mode = u.Key, 'd'
+		if x.roll(3, "until started") == 0 {
+			u.Until, it.mode = UntilStarted, 's'
+		}
+		if x.roll(3, "window") == 0 {
+			u.For, it.window = 4*time.Second, 4000
+		}
+		options = append(options, u)
+		r.Unique = &record.Unique{Key: u.Key, Until: int(u.Until), For: u.For}
+	}
+	it.record = string(r.Append(nil))
+	return it, options
+}
+
+func (x *modelMachine) enqueue() error {
+	if living := len(x.m.state()); living > 150 {
+		return nil // the state is read after every step
+	}
+	if x.viaQueue() {
+		return x.enqueueOne()
+	}
+	l := x.lane(x.lanes, modelPickOne(x, "lane", "enqueue0", "enqueue1"))
+	k := &x.q.keys
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.wake, laneKey}
+	var items []modelItem
+	args := []any{1 + x.roll(5, "jobs")}
+	for i := range args[0].(int) {
+		it, _ := x.item(1<<63 + uint64(i))
+		if x.roll(25, "foreign") == 0 {
+			it.record, it.key = modelPickOne(x, "foreign", modelForeign...), ""
+		}
+		unique := 0
+		if it.key != "" {
+			keys = append(keys, k.unique(it.key))
+			unique = len(keys) - 8
+		}
+		how := ""
+		if it.when != 0 || unique > 0 {
+			how = fmt.Sprintf("%c %d %d %d %c %d", max(it.when, 'a'), it.ms, it.priority, unique, max(it.mode, 'd'), it.window)
+			if it.when == 0 {
+				how = "d" + how[1:]
+			}
+		}
+		items = append(items, it)
+		args = append(args, fmt.Sprint(it.low), it.record, how)
+	}
+	want := x.m.enqueue(items)
+	x.say("%s", want)
+	return x.ask(l, "enqueue", want, keys, args...)
+}
+
+// enqueueOne goes through Queue, which makes the low half of the id itself.
+func (x *modelMachine) enqueueOne() error {
+	it, options := x.item(0)
+	r, _ := record.Decode([]byte(it.record))
+	got, err := x.q.EnqueueRaw(context.Background(), modelKind, r.Payload, options...)
+	if err != nil {
+		return err
+	}
+	text, _ := jobid.Text(got.ID)
+	_, low, _ := strings.Cut(text, "-")
+	_, _ = fmt.Sscan(low, &it.low)
+	want := x.m.enqueue([]modelItem{it})
+	x.say("%s", want)
+	first, mark, _ := strings.Cut(want, " ")
+	wantText, duplicate := strings.CutPrefix(mark, "d ")
+	if !duplicate {
+		wantText = first + "-" + low
+	}
+	if text != wantText || got.Duplicate != duplicate {
+		return fmt.Errorf("Enqueue: %s, duplicate %t, want %s", text, got.Duplicate, want)
+	}
+	return nil
+}
+
+// name is a job's id, or one that no job has.
+func modelID(j *modelJob) string {
+	if j == nil {
+		return "1-9223372036854775808"
+	}
+	return j.id
+}
+
+func (x *modelMachine) cancel() error {
+	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased)
+	want := x.m.cancel(modelID(j))
+	x.say("%s %s", modelID(j), want)
+	if x.viaQueue() {
+		id, _ := jobid.FromText(modelID(j))
+		err := x.q.Cancel(context.Background(), id)
+		if errors.Is(err, ErrState) != (want == "dead") || errors.Is(err, ErrNotFound) != (want == "missing") {
+			return fmt.Errorf("Cancel: %w, want %s", err, want)
+		}
+		return nil
+	}
+	k := &x.q.keys
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, laneKey}
+	if j != nil && j.key != "" {
+		keys = append(keys, k.unique(j.key))
+	}
+	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j))
+}
+
+// revived is what a redrive makes of a dead job's record.
+func (x *modelMachine) revived(j *modelJob) string {
+	rec, err := record.Decode([]byte(j.record))
+	if err != nil || rec.Dead == nil {
+		return j.record
+	}
+	if rec.Dead.Reason == string(ReasonCorrupt) {
+		return string(rec.Payload)
+	}
+	return string(revived(rec, time.UnixMilli(x.m.ms())).Append(nil))
+}
+
+func (x *modelMachine) redrive() error {
+	k := &x.q.keys
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.dead, k.index, k.meta, k.wake, laneKey}
+	var words []string
+	var args []any
+	moved := 0
+	for range 1 + x.roll(3, "jobs") {
+		j := x.job("job", modelDead)
+		if j == nil || j.record == "" {
+			continue
+		}
+		grave, rec, how := j.grave, x.revived(j), ""
+		if grave == "" || x.roll(8, "grave") == 0 {
+			grave = "7-7"
+		}
+		if j.key != "" {
+			keys = append(keys, k.unique(j.key))
+			how = fmt.Sprintf("%d %c %d", len(keys)-10, j.mode, j.windowEnd())
+		}
+		words = append(words, x.m.redrive(j.id, grave, rec))
+		if words[len(words)-1] == "ok" {
+			moved++
+		}
+		args = append(args, j.id, grave, rec, how)
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	x.m.push(moved)
+	x.say("%v %v", args, words)
+	if len(words) == 1 && args[1] != "7-7" && x.viaQueue() {
+		return x.redriveOne(args[0].(string), words[0])
+	}
+	return x.ask(x.lane(x.lanes, "redrive"), "redrive", strings.Join(words, " "), keys, args...)
+}
+
+func (x *modelMachine) redriveOne(text, want string) error {
+	id, _ := jobid.FromText(text)
+	report, err := x.q.Dead().Redrive(context.Background(), id)
+	got := "ok"
+	switch {
+	case errors.Is(err, ErrNotFound):
+		got = "missing"
+	case err != nil:
+		return err
+	case len(report.Refused) > 0:
+		got, _ = jobid.Text(report.Refused[0].Holder)
+	}
+	if got != want || (report.Moved == 1) != (want == "ok") {
+		return fmt.Errorf("Redrive: %s, want %s", got, want)
+	}
+	return nil
+}
+
+func (x *modelMachine) delete() error {
+	var args []any
+	var texts []string
+	var ids []ID
+	for range 1 + x.roll(3, "jobs") {
+		text := modelID(x.job("job", modelDead))
+		id, _ := jobid.FromText(text)
+		args, texts, ids = append(args, text), append(texts, text), append(ids, id)
+	}
+	want := x.m.delete(texts)
+	x.say("%v %s", texts, want)
+	if x.viaQueue() {
+		n, err := x.q.Dead().Delete(context.Background(), ids...)
+		if err == nil && n != strings.Count(want, "k") {
+			err = fmt.Errorf("Delete: %d, want %s", n, want)
+		}
+		return err
+	}
+	k := &x.q.keys
+	return x.ask(x.lane(x.lanes, "delete"), "delete", want, []string{k.dead, k.index, k.meta, laneKey}, args...)
+}

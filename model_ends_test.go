@@ -1,0 +1,109 @@
+package pawl
+
+// The verbs of a holder. Each takes refs as one call has them and returns a
+// letter for each.
+
+// fence tells who of the refs holds its lease: 'k', 'c' if the job is to be
+// cancelled, 'l' for the others. One that held the lease before and was thought
+// to have crashed has shown that it lives, which takes the crash back, unless
+// the holder itself speaks in the same call.
+func (m *modelQueue) fence(refs []modelRef) []byte {
+	marks := make([]byte, len(refs))
+	met := map[string]bool{}
+	for i, r := range refs {
+		marks[i] = 'l'
+		j := m.jobs[r.id]
+		if j == nil || j.place != modelLeased || j.score == 0 || j.token != r.token || met[r.id] {
+			continue
+		}
+		met[r.id] = true
+		marks[i] = 'k'
+		if j.flags == "c" {
+			marks[i] = 'c'
+		}
+	}
+	for _, r := range refs {
+		j := m.jobs[r.id]
+		if j != nil && j.place == modelLeased && !met[r.id] && j.before == r.token && j.before != "" && j.crashes > 0 {
+			j.crashes--
+			j.before = ""
+		}
+	}
+	return marks
+}
+
+func (m *modelQueue) settle(refs []modelRef) string {
+	marks := m.fence(refs)
+	for i, r := range refs {
+		if marks[i] != 'l' {
+			marks[i] = 'k'
+			m.end(m.jobs[r.id], modelGone)
+			m.counters[r.counter]++
+		}
+	}
+	return string(marks)
+}
+
+func (m *modelQueue) retry(refs []modelRef) string {
+	marks := m.fence(refs)
+	nearest := int64(0)
+	for i, r := range refs {
+		if marks[i] != 'k' {
+			continue
+		}
+		j, at := m.jobs[r.id], m.msUp()+r.number
+		j.place, j.streamed, j.score, j.record = modelDue, false, at, modelWithDue(r.record, at)
+		j.token, j.before, j.crashes = "", "", 0
+		m.counters[r.counter]++
+		if r.counter == "retried" {
+			m.counters["failed"]++
+		}
+		if nearest == 0 || at < nearest {
+			nearest = at
+		}
+	}
+	if nearest > 0 && m.dueSoon(nearest) {
+		m.push(1)
+	}
+	return string(marks)
+}
+
+func (m *modelQueue) bury(refs []modelRef) string {
+	marks := m.fence(refs)
+	for i, r := range refs {
+		if marks[i] == 'l' {
+			continue
+		}
+		marks[i] = 'k'
+		j := m.jobs[r.id]
+		m.end(j, modelDead)
+		j.record, j.grave = r.record, ""
+		m.counters["dead"]++
+		m.counters["failed"] += r.number
+	}
+	return string(marks)
+}
+
+func (m *modelQueue) release(refs []modelRef) string {
+	marks := m.fence(refs)
+	given := 0
+	for i, r := range refs {
+		if marks[i] != 'l' {
+			m.jobs[r.id].score = 0
+			m.counters["released"]++
+			given++
+		}
+	}
+	m.push(given)
+	return string(marks)
+}
+
+func (m *modelQueue) extend(refs []modelRef) string {
+	marks := m.fence(refs)
+	for i, r := range refs {
+		if marks[i] != 'l' {
+			m.jobs[r.id].score = m.msUp() + r.number
+		}
+	}
+	return string(marks)
+}

@@ -1,0 +1,223 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pawlq/pawl/internal/jobid"
+	"github.com/pawlq/pawl/internal/record"
+)
+
+// What holders of leases do, and those who only think that they are.
+
+// modelVerb is a script that ends or renews leases.
+type modelVerb struct {
+	name  string
+	model func(*modelQueue, []modelRef) string
+	keys  func(*keyspace) []string
+	args  func(r modelRef, unique int) []any // but id and token
+}
+
+var modelVerbs = []modelVerb{
+	{"settle", (*modelQueue).settle,
+		func(k *keyspace) []string { return []string{k.jobs, k.held, k.leases, k.runs, k.meta, laneKey} },
+		func(r modelRef, unique int) []any { return []any{r.counter, unique} }},
+	{"retry", (*modelQueue).retry,
+		func(k *keyspace) []string {
+			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.wake, laneKey}
+		},
+		func(r modelRef, _ int) []any { return []any{r.record, r.number, r.counter} }},
+	{"bury", (*modelQueue).bury,
+		func(k *keyspace) []string {
+			return []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, laneKey}
+		},
+		func(r modelRef, unique int) []any { return []any{r.record, r.number, unique} }},
+	{"release", (*modelQueue).release,
+		func(k *keyspace) []string { return []string{k.leases, k.runs, k.meta, k.wake, laneKey} },
+		func(modelRef, int) []any { return nil }},
+	{"extend", (*modelQueue).extend,
+		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} },
+		func(r modelRef, _ int) []any { return []any{r.number} }},
+}
+
+// finish calls one verb for a few jobs, some of which others hold by now.
+func (x *modelMachine) finish() error {
+	v := modelPickOne(x, "verb", modelVerbs...)
+	x.say("%s", v.name)
+	w := x.worker()
+	keys := v.keys(&x.q.keys)
+	fixed := len(keys)
+	var refs []modelRef
+	var args []any
+	for range 1 + x.roll(4, "jobs") {
+		j := x.job("job", modelLeased)
+		r := x.ref(v.name, j)
+		unique := 0
+		if j != nil && j.key != "" && (v.name == "settle" || v.name == "bury") {
+			keys = append(keys, x.q.keys.unique(j.key))
+			unique = len(keys) - fixed
+		}
+		refs = append(refs, r)
+		args = append(append(args, r.id, r.token), v.args(r, unique)...)
+	}
+	want := v.model(x.m, refs)
+	for _, r := range refs {
+		x.say("[%s %s %s %d]", r.id, r.token, r.counter, r.number)
+	}
+	x.say("%s", want)
+	return x.ask(x.lane(w.lanes, v.name), v.name, want, keys, args...)
+}
+
+// ref names a job by the token of its holder, or by one that was, or never was.
+func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
+	r := modelRef{id: modelID(j), token: "1-none"}
+	if j == nil {
+		return r
+	}
+	switch who := x.roll(10, "token"); {
+	case who < 6 && j.place == modelLeased:
+		r.token = j.token
+	case who < 8 && j.before != "":
+		r.token = j.before
+	case who < 9 && len(j.tokens) > 0:
+		r.token = j.tokens[x.roll(len(j.tokens), "older token")]
+	}
+	rec, err := record.Decode([]byte(j.record))
+	if err != nil {
+		rec = &record.Record{Payload: []byte(j.record)}
+	}
+	rec.LongHead, rec.Crashes = true, j.crashes
+	switch verb {
+	case "settle":
+		r.counter = modelPickOne(x, "counter", "done", "discarded", "cancelled")
+	case "retry":
+		r.counter = modelPickOne(x, "counter", "retried", "snoozed")
+		r.number = int64(modelPickOne(x, "delay", 0, 1, 1000, 20000))
+		rec.Started = x.roll(4, "started") > 0
+		if rec.Attempts++; err == nil {
+			r.record = string(rec.Append(nil))
+		} else {
+			r.record = j.record
+		}
+	case "bury":
+		r.number = int64(x.roll(2, "failed"))
+		rec.Started = true
+		rec.Dead = &record.PostMortem{Reason: string(ReasonPermanent)}
+		if err != nil {
+			rec.Dead.Reason = string(ReasonCorrupt)
+		}
+		r.record = string(rec.Append(nil))
+	case "extend":
+		r.number = int64(modelPickOne(x, "visibility", 1, 1000, 30000))
+	}
+	return r
+}
+
+// check asks the check script about every id and key, or has Queue walk.
+func (x *modelMachine) check() error {
+	if x.viaQueue() {
+		found, err := x.q.Check(context.Background())
+		if err == nil && len(found) > 0 {
+			err = fmt.Errorf("Check: %v", found)
+		}
+		return err
+	}
+	k := &x.q.keys
+	c := &call{script: x.rig.scripts["check"],
+		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta}}
+	names := append([]string{}, x.m.order...)
+	for _, id := range names {
+		c.args = append(c.args, id)
+	}
+	for key := range x.m.uniques {
+		names = append(names, key)
+		c.keys = append(c.keys, k.unique(key))
+	}
+	attempt(context.Background(), x.rig.rdb, c)
+	parts, _ := c.reply.([]any)
+	if c.err != nil || len(parts) != len(names) {
+		return fmt.Errorf("check answered %v, %w", c.reply, c.err)
+	}
+	for i, name := range names {
+		if parts[i] != "" {
+			return fmt.Errorf("check: %s %s", name, parts[i])
+		}
+	}
+	return nil
+}
+
+// stats compares the numbers of stats.lua with a recount.
+func (x *modelMachine) stats() error {
+	if x.viaQueue() {
+		s, err := x.q.Stats(context.Background())
+		if err != nil {
+			return err
+		}
+		got := []int64{s.Ready, s.Delayed, s.Running, s.Dead, s.OldestReady.Milliseconds(), s.Total.Enqueued, s.Total.Done}
+		n := x.m.recount()
+		want := []int64{n[0], n[1], n[2], n[3], 0, x.m.counters["enqueued"], x.m.counters["done"]}
+		if n[4] > 0 {
+			want[4] = max(0, x.m.ms()-n[4])
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			return fmt.Errorf("Stats: %v, want %v", got, want)
+		}
+		return nil
+	}
+	k := &x.q.keys
+	c := &call{script: x.rig.scripts["stats"], keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta}}
+	attempt(context.Background(), x.rig.rdb, c)
+	got := fmt.Sprint(c.reply)
+	n := x.m.recount()
+	want := strings.TrimSuffix(fmt.Sprint([]int64{x.m.ms(), n[0], n[1], n[2], n[3], n[4]}), "]")
+	if c.err != nil || !strings.HasPrefix(got+" ", want) {
+		return fmt.Errorf("stats answered %s, %w, want %s", got, c.err, want)
+	}
+	return nil
+}
+
+// recount is how many jobs are ready, delayed, running and dead, and the ms
+// since which the oldest ready one could run (of the leases that ran out, the
+// one that did first stands for all).
+func (m *modelQueue) recount() (n [5]int64) {
+	var lapsed *modelJob
+	older := func(ms int64) {
+		if ms > 0 && (n[4] == 0 || ms < n[4]) {
+			n[4] = ms
+		}
+	}
+	made := func(j *modelJob) int64 {
+		id, _ := jobid.FromText(j.id)
+		return jobid.Micros(id) / 1000
+	}
+	for _, j := range m.jobs {
+		switch {
+		case j.place == modelDead:
+			n[3]++
+		case j.place == modelDue && j.score > m.ms():
+			n[1]++
+		case j.place == modelLeased && j.score > m.ms():
+			n[2]++
+		case j.place == modelGone:
+		default:
+			n[0]++
+		}
+		switch {
+		case j.place == modelDue && j.score <= m.ms():
+			older(j.score)
+		case j.place == modelPrio:
+			older(j.score % 1e13)
+		case j.place == modelFresh:
+			older(made(j))
+		case j.place == modelLeased && j.score <= m.ms() && (lapsed == nil || modelByScore(j, lapsed) < 0):
+			lapsed = j
+		}
+	}
+	if lapsed != nil && !lapsed.streamed && modelHeadOf(lapsed.record).due > 0 {
+		older(modelHeadOf(lapsed.record).due)
+	} else if lapsed != nil {
+		older(made(lapsed))
+	}
+	return n
+}

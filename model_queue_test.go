@@ -1,0 +1,297 @@
+package pawl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// The model of a queue: what the design says, in plain Go values and without a
+// thought for cost. It shares no code with the scripts. Times are the server's,
+// in microseconds; scores and deadlines are milliseconds.
+type modelQueue struct {
+	us            int64 // the clock
+	jobs          map[string]*modelJob
+	order         []string // ids, oldest first
+	uniques       map[string]modelUnique
+	last          int64 // microseconds of the newest id
+	cursor, swept string
+	turn          int64
+	lastFence     int64
+	wake          int
+	counters      map[string]int64
+	maxBytes      int // of records in one lease
+}
+
+type modelPlace int
+
+const (
+	modelFresh modelPlace = iota
+	modelDue
+	modelPrio
+	modelLeased // or given back: the deadline is 0
+	modelDead
+	modelGone
+)
+
+type modelJob struct {
+	id       string
+	place    modelPlace
+	streamed bool // its record is in jobs, not in held
+	record   string
+	score    int64 // due ms, rank, or deadline ms
+	moved    int64 // a second score that a lease may have given it; 0: none
+
+	token, before, flags string
+	crashes              int
+	tokens               []string // all that it was leased under
+
+	key    string
+	mode   byte
+	window int64 // ms
+	grave  string
+}
+
+// modelUnique is a key that is held. expires is 0 while it has no TTL.
+type modelUnique struct {
+	holder  string
+	mode    byte
+	till    int64 // ms
+	expires int64 // us
+}
+
+// modelItem is a job to enqueue.
+type modelItem struct {
+	low      uint64
+	record   string
+	when     byte // 'd', 'a', or 0
+	ms       int64
+	priority int
+	key      string
+	mode     byte
+	window   int64
+}
+
+// modelRef is a job as one of its holders, present or past, names it, and what
+// that one wants of it.
+type modelRef struct {
+	id, token string
+	record    string // retry, bury
+	number    int64  // retry: delay; extend: visibility; bury: failed attempts
+	counter   string // settle, retry
+}
+
+func newModelQueue(us int64, maxBytes int) *modelQueue {
+	return &modelQueue{us: us, maxBytes: maxBytes, jobs: map[string]*modelJob{},
+		uniques: map[string]modelUnique{}, counters: map[string]int64{}}
+}
+
+func (m *modelQueue) ms() int64   { return m.us / 1000 }
+func (m *modelQueue) msUp() int64 { return (m.us + 999) / 1000 }
+
+func (j *modelJob) live() bool { return j != nil && j.place < modelDead }
+
+// pass moves the clock. TTLs are durations: a clock that is set back makes them
+// end earlier by it, as miniredis has it.
+func (m *modelQueue) pass(us int64) {
+	m.us += us
+	for key, u := range m.uniques {
+		if u.expires > 0 && us < 0 {
+			u.expires += us
+			m.uniques[key] = u
+		}
+		if u.expires > 0 && u.expires <= m.us {
+			delete(m.uniques, key)
+		}
+	}
+}
+
+func (m *modelQueue) push(tokens int) { m.wake = max(m.wake, min(tokens, 2)) }
+
+// dueSoon is whether a time that was just set is near and the first of all.
+func (m *modelQueue) dueSoon(at int64) bool {
+	for _, j := range m.jobs {
+		if j.place == modelDue && j.score < at {
+			return false
+		}
+	}
+	return at <= m.ms()+10000
+}
+
+// holder is the job that keeps others from taking a key, or "".
+func (m *modelQueue) holder(key string) string {
+	u, held := m.uniques[key]
+	j := m.jobs[u.holder]
+	switch {
+	case !held:
+		return ""
+	case m.ms() < u.till:
+		return u.holder
+	case !j.live():
+		return ""
+	case u.mode == 's' && (j.place == modelLeased || !j.streamed && modelHeadOf(j.record).started):
+		return ""
+	}
+	return u.holder
+}
+
+// free ends the hold of a job that ends.
+func (m *modelQueue) free(j *modelJob) {
+	u, held := m.uniques[j.key]
+	switch {
+	case !held || u.holder != j.id:
+	case u.till > m.ms():
+		u.expires = u.till * 1000
+		m.uniques[j.key] = u
+	default:
+		delete(m.uniques, j.key)
+	}
+}
+
+func modelRank(priority int, ms int64) int64 { return int64(9-priority)*1e13 + ms }
+
+func (m *modelQueue) enqueue(items []modelItem) string {
+	us := max(m.us, m.last+1)
+	answer, holders := fmt.Sprint(us, " "), ""
+	ready, nearest := 0, int64(0)
+	for _, it := range items {
+		if holder := m.holder(it.key); it.key != "" && holder != "" {
+			answer += "d"
+			holders += " " + holder
+			m.counters["duplicate"]++
+			continue
+		}
+		j := &modelJob{id: fmt.Sprintf("%d-%d", us, it.low), record: it.record, key: it.key, mode: it.mode, window: it.window}
+		if it.key != "" {
+			u := modelUnique{holder: j.id, mode: it.mode}
+			if it.window > 0 {
+				u.till = (us+999)/1000 + it.window
+			}
+			m.uniques[it.key] = u
+		}
+		at := m.msUp() + it.ms
+		if it.when == 'a' {
+			at = it.ms
+		}
+		switch {
+		case at > m.ms() && (it.when == 'a' || it.ms > 0):
+			j.place, j.score, j.record = modelDue, at, modelWithDue(j.record, at)
+			if nearest == 0 || at < nearest {
+				nearest = at
+			}
+		case it.priority > 0:
+			j.place, j.score, j.record = modelPrio, modelRank(it.priority, m.ms()), modelWithDue(j.record, m.ms())
+			ready++
+		default:
+			j.streamed = true
+			ready++
+		}
+		m.jobs[j.id], m.order = j, append(m.order, j.id)
+		m.counters["enqueued"]++
+		m.last = us
+		answer += "."
+		us++
+	}
+	if nearest > 0 && m.dueSoon(nearest) {
+		ready++
+	}
+	m.push(ready)
+	return answer + holders
+}
+
+func (m *modelQueue) cancel(id string) string {
+	j := m.jobs[id]
+	switch {
+	case j == nil || j.place == modelGone:
+		return "missing"
+	case j.place == modelDead:
+		return "dead"
+	case j.place == modelLeased && j.score > m.ms():
+		j.flags = "c"
+		return "flagged"
+	}
+	m.end(j, modelGone)
+	m.counters["cancelled"]++
+	return "gone"
+}
+
+// end takes a job out of the living.
+func (m *modelQueue) end(j *modelJob, to modelPlace) {
+	m.free(j)
+	j.place, j.score, j.token, j.before, j.flags, j.crashes = to, 0, "", "", "", 0
+}
+
+// redrive answers for one job. record is what it is to be from now on; grave,
+// where it was found dead.
+func (m *modelQueue) redrive(id, grave, record string) string {
+	j := m.jobs[id]
+	if j == nil || j.place != modelDead {
+		return "missing"
+	}
+	if j.grave != grave {
+		return "changed"
+	}
+	if holder := m.holder(j.key); j.key != "" {
+		if holder != "" && holder != id {
+			return holder
+		}
+		m.uniques[j.key] = modelUnique{holder: id, mode: j.mode, till: j.windowEnd()}
+	}
+	j.place, j.streamed, j.score, j.record = modelDue, false, m.ms(), modelWithDue(record, m.ms())
+	if p := modelHeadOf(record).priority; p > 0 {
+		j.place, j.score = modelPrio, modelRank(p, m.ms())
+	}
+	m.counters["redriven"]++
+	return "ok"
+}
+
+func (j *modelJob) windowEnd() int64 {
+	if j.window == 0 {
+		return 0
+	}
+	us, _, _ := strings.Cut(j.id, "-")
+	return (modelNumber(us)+999)/1000 + j.window
+}
+
+func (m *modelQueue) delete(ids []string) (marks string) {
+	for _, id := range ids {
+		if j := m.jobs[id]; j != nil && j.place == modelDead {
+			j.place = modelGone
+			m.counters["purged"]++
+			marks += "k"
+		} else {
+			marks += "m"
+		}
+	}
+	return marks
+}
+
+// modelHead is what scripts may know of a record.
+type modelHead struct {
+	long, started          bool
+	priority, crashes, max int
+	visibility, due        int64
+}
+
+func modelHeadOf(record string) (h modelHead) {
+	b := []byte(record)
+	if len(b) < 2 || b[0] != 1 {
+		return h
+	}
+	h.priority, h.started = min(int(b[1]&15), 9), b[1]&16 != 0
+	if h.long = b[1]&32 != 0 && len(b) >= 14; h.long {
+		h.crashes, h.max = int(b[2]), int(b[3])
+		h.visibility = int64(binary.BigEndian.Uint32(b[4:]))
+		h.due = int64(binary.BigEndian.Uint64(b[6:]) & (1<<48 - 1))
+	}
+	return h
+}
+
+// withDue is the record with its due time; one without a place for it stays.
+func modelWithDue(record string, ms int64) string {
+	if !modelHeadOf(record).long {
+		return record
+	}
+	due := binary.BigEndian.AppendUint64(nil, uint64(ms))
+	return record[:8] + string(due[2:]) + record[14:]
+}

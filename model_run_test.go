@@ -1,0 +1,62 @@
+package pawl
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// A history has a few rounds of rapid's Repeat, of 30 operations on average;
+// rapid runs 100 histories, from a seed of its own that a failure prints.
+const modelRounds = 4
+
+func modelRapid(rt *rapid.T) modelDice {
+	return func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(rt, what) }
+}
+
+// play runs histories on a rig and counts their operations.
+func modelPlay(t *testing.T, rig *modelRig, ops *atomic.Int64) {
+	t.Helper()
+	rapid.Check(t, func(rt *rapid.T) {
+		x, err := rig.start(modelRapid(rt))
+		require.NoError(rt, err)
+		for range modelRounds {
+			rt.Repeat(map[string]func(*rapid.T){"operation": func(rt *rapid.T) {
+				x.roll = modelRapid(rt)
+				if err := x.step(); err != nil {
+					rt.Fatal(err)
+				}
+				ops.Add(1)
+			}})
+		}
+		if err := x.check(); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func TestModelOnMiniredis(t *testing.T) {
+	t.Parallel()
+	var ops atomic.Int64
+	t.Run("histories", func(t *testing.T) {
+		for _, name := range []string{"one", "two"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				rig := modelMini(t, modelTable())
+				rig.stock = true
+				modelPlay(t, rig, &ops)
+			})
+		}
+	})
+	t.Logf("%d operations", ops.Load())
+	require.GreaterOrEqual(t, ops.Load(), int64(20_000))
+}
+
+func TestModelOnRedis(t *testing.T) {
+	t.Parallel()
+	var ops atomic.Int64
+	modelPlay(t, modelRedis(t), &ops)
+	t.Logf("%d operations", ops.Load())
+}

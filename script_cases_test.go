@@ -1,0 +1,124 @@
+package pawl
+
+import (
+	"testing"
+	"time"
+)
+
+// writes are the calls that change something, each with the state that it
+// needs: one of every kind, for the tests of what is true of all.
+var writes = map[string]func(r *rig) shot{
+	"enqueue": func(r *rig) shot { return r.enqueueShot(nil, newJob{rec(), ""}, newJob{rec(), ""}) },
+	"enqueue with a delay": func(r *rig) shot {
+		return r.enqueueShot(nil, newJob{rec(long), "d 5000 0 0 d 0"}, newJob{rec(long), "a 253402300799999 0 0 d 0"})
+	},
+	"enqueue with a priority": func(r *rig) shot { return r.enqueueShot(nil, newJob{rec(priority(7)), "d 0 7 0 d 0"}) },
+	"enqueue under keys, one of them taken": func(r *rig) shot {
+		r.enqueue([]string{"a"}, newJob{rec(), "d 0 0 1 d 0"})
+		return r.enqueueShot([]string{"a", "b"}, newJob{rec(), "d 0 0 1 d 0"}, newJob{rec(), "d 0 0 2 d 60000"})
+	},
+	"enqueue of a duplicate": func(r *rig) shot {
+		r.enqueue([]string{"a"}, newJob{rec(), "d 0 0 1 d 0"})
+		return r.enqueueShot([]string{"a"}, newJob{rec(), "d 0 0 1 d 0"})
+	},
+	"lease of each source": func(r *rig) shot {
+		h := r.one()
+		r.lapse(h.id)
+		due, _ := r.enqueue(nil, newJob{rec(long), "d 5000 0 0 d 0"}, newJob{rec(priority(3)), "d 5000 3 0 d 0"})
+		r.ripen(due[0])
+		r.ripen(due[1])
+		r.enqueue(nil, newJob{rec(priority(7)), "d 0 7 0 d 0"}, newJob{rec(), ""}, newJob{rec(), ""})
+		return r.leaseShot(ask{n: 10})
+	},
+	"lease of a suspect": func(r *rig) shot {
+		h := r.one()
+		r.lapse(h.id)
+		h = r.take("second")
+		r.lapse(h.id)
+		return r.leaseShot(ask{n: 10})
+	},
+	"lease of a foreign entry": func(r *rig) shot {
+		r.do("XADD", r.k.jobs, "5-5", "f", "v", "g", "w")
+		return r.leaseShot(ask{n: 10})
+	},
+	"lease when there is nothing":    func(r *rig) shot { return r.leaseShot(ask{n: 10}) },
+	"lease when all is being run":    func(r *rig) shot { r.one(); return r.leaseShot(ask{n: 10}) },
+	"lease when the queue is paused": func(r *rig) shot { r.fresh(1); r.pause(time.Hour); return r.leaseShot(ask{n: 10}) },
+	"lease that mends": func(r *rig) shot {
+		r.do("ZREM", r.k.leases, r.one().id)
+		return r.leaseShot(ask{n: 10})
+	},
+	"lease of a member without a record": func(r *rig) shot {
+		r.do("ZADD", r.k.leases, 1000, "1750000000000000-9223372036854775808")
+		return r.leaseShot(ask{n: 10})
+	},
+	"settle": func(r *rig) shot {
+		h := r.unique("a", "d 0 0 1 d 60000")
+		return r.settleShot("done", "a", h)
+	},
+	"retry":  func(r *rig) shot { return r.retryShot("retried", time.Second, rec(long), r.one()) },
+	"snooze": func(r *rig) shot { return r.retryShot("snoozed", time.Second, rec(long), r.one()) },
+	"bury": func(r *rig) shot {
+		h := r.unique("a", "d 0 0 1 d 0")
+		return r.buryShot("a", h)
+	},
+	"release":               func(r *rig) shot { return r.releaseShot(r.one()) },
+	"extend":                func(r *rig) shot { return r.extendShot(r.one()) },
+	"extend by a lost hold": func(r *rig) shot { h := r.one(); r.lost(h, "second"); return r.extendShot(h) },
+	"cancel of a waiting job": func(r *rig) shot {
+		ids, _ := r.enqueue([]string{"a"}, newJob{rec(), "d 0 0 1 d 0"})
+		return r.cancelShot("a", ids[0])
+	},
+	"cancel of a running job": func(r *rig) shot { return r.cancelShot("a", r.unique("a", "d 0 0 1 d 0").id) },
+	"cancel of a dead job": func(r *rig) shot {
+		h := r.one()
+		r.must("k", r.buryShot("", h))
+		return r.cancelShot("", h.id)
+	},
+	"redrive": func(r *rig) shot {
+		h := r.unique("a", "d 0 0 1 d 0")
+		r.must("k", r.buryShot("a", h))
+		return r.redriveShot("a", "d 0", rec(long), h.id)
+	},
+	"redrive with a priority": func(r *rig) shot {
+		h := r.one()
+		r.must("k", r.buryShot("", h))
+		return r.redriveShot("", "", rec(priority(4)), h.id)
+	},
+	"redrive that is refused": func(r *rig) shot {
+		h := r.unique("a", "d 0 0 1 d 0")
+		r.must("k", r.buryShot("a", h))
+		r.enqueue([]string{"a"}, newJob{rec(), "d 0 0 1 d 0"})
+		return r.redriveShot("a", "d 0", rec(long), h.id)
+	},
+	"delete": func(r *rig) shot {
+		h := r.one()
+		r.must("k", r.buryShot("", h))
+		return r.deleteShot(h.id, h.id, "1750000000000000-9223372036854775808")
+	},
+}
+
+// unique enqueues and leases one job that holds a key.
+func (r *rig) unique(key, how string) hold {
+	r.t.Helper()
+	r.enqueue([]string{key}, newJob{rec(), how})
+	return r.take("first")
+}
+
+func (r *rig) pause(d time.Duration) {
+	r.do("HSET", r.k.meta, "paused", time.Now().Add(d).UnixMilli())
+}
+
+// eachWrite runs fn for each of them in a queue of its own.
+func eachWrite(t *testing.T, fn func(t *testing.T, r *rig, name string, s shot)) {
+	t.Helper()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for name, prepare := range writes {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := open(t)
+				fn(t, r, name, prepare(r))
+			})
+		}
+	})
+}

@@ -1,0 +1,313 @@
+package pawl
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl/internal/redistest"
+)
+
+// A staleState makes a job that the returned hold has lost.
+type staleState struct {
+	name string
+	// crash: the lease ran out and was counted as a crash, so that the call
+	// of its holder, who is alive, takes the crash back.
+	crash bool
+	make  func(r *rig) hold
+}
+
+// The building blocks of states: what others do to a job meanwhile.
+
+func (r *rig) one() hold { r.fresh(1); return r.take("first") }
+
+func (r *rig) lost(h hold, nonce string) hold {
+	r.t.Helper()
+	r.lapse(h.id)
+	next := r.take(nonce)
+	require.Equal(r.t, h.id, next.id)
+	require.NotEqual(r.t, h.token, next.token)
+	return next
+}
+
+func (r *rig) must(answer string, s shot) { r.t.Helper(); require.Equal(r.t, answer, r.fire(s)) }
+
+func (r *rig) redriven(h hold) hold {
+	r.t.Helper()
+	r.must("k", r.buryShot("", h))
+	r.must("ok", r.redriveShot("", "", rec(long), h.id))
+	return h
+}
+
+var staleStates = []staleState{
+	{"leased by another", true, func(r *rig) hold { h := r.one(); r.lost(h, "second"); return h }},
+	{"leased again by the same worker", true, func(r *rig) hold { h := r.one(); r.lost(h, "first"); return h }},
+	{"lost, and its next holder gave it back", true, func(r *rig) hold {
+		h := r.one()
+		r.must("k", r.releaseShot(r.lost(h, "second")))
+		return h
+	}},
+	{"lost, and its next holder gave it to a third", true, func(r *rig) hold {
+		h := r.one()
+		r.must("k", r.releaseShot(r.lost(h, "second")))
+		r.take("third")
+		return h
+	}},
+	{"lost by the next holder too", false, func(r *rig) hold {
+		h := r.one()
+		r.lost(r.lost(h, "second"), "third")
+		return h
+	}},
+	{"lost, and cancelled at its next holder", true, func(r *rig) hold {
+		h := r.one()
+		r.lost(h, "second")
+		r.must("flagged", r.cancelShot("", h.id))
+		return h
+	}},
+	{"given back", false, func(r *rig) hold { h := r.one(); r.must("k", r.releaseShot(h)); return h }},
+	{"given back and leased by another", false, func(r *rig) hold {
+		h := r.one()
+		r.must("k", r.releaseShot(h))
+		r.take("second")
+		return h
+	}},
+	{"without a run entry", false, func(r *rig) hold { h := r.one(); r.do("HDEL", r.k.runs, h.id); return h }},
+	{"with a run entry that is garbage", false, func(r *rig) hold {
+		h := r.one()
+		r.do("HSET", r.k.runs, h.id, h.token+"|x||")
+		return h
+	}},
+	{"without a lease", false, func(r *rig) hold { h := r.one(); r.do("ZREM", r.k.leases, h.id); return h }},
+	{"waiting for a time", false, func(r *rig) hold {
+		h := r.one()
+		r.must("k", r.retryShot("retried", time.Hour, rec(long), h))
+		return h
+	}},
+	{"waiting with a priority", false, func(r *rig) hold {
+		h := r.one()
+		r.must("k", r.retryShot("retried", 0, rec(priority(5), suspect), h))
+		r.ripen(h.id)
+		require.Empty(r.t, r.lease(ask{n: 5, noSuspect: true}).jobs) // but it moves the job
+		require.Equal(r.t, "held prio", r.places(h.id))
+		return h
+	}},
+	{"dead", false, func(r *rig) hold { h := r.one(); r.must("k", r.buryShot("", h)); return h }},
+	{"dead at its next holder", false, func(r *rig) hold {
+		h := r.one()
+		r.must("k", r.buryShot("", r.lost(h, "second")))
+		return h
+	}},
+	{"redriven", false, func(r *rig) hold { return r.redriven(r.one()) }},
+	{"redriven and leased", false, func(r *rig) hold { h := r.redriven(r.one()); r.take("first"); return h }},
+	{"redriven, leased and lost, the holder before the redrive", false, func(r *rig) hold {
+		h := r.redriven(r.one())
+		r.lost(r.take("second"), "third")
+		return h
+	}},
+	{"redriven, leased and lost, the holder after the redrive", true, func(r *rig) hold {
+		r.redriven(r.one())
+		h := r.take("second")
+		r.lost(h, "third")
+		return h
+	}},
+	{"done", false, func(r *rig) hold { h := r.one(); r.must("k", r.settleShot("done", "", h)); return h }},
+	{"cancelled while it waited", false, func(r *rig) hold {
+		h := r.one()
+		r.must("k", r.releaseShot(h))
+		r.must("gone", r.cancelShot("", h.id))
+		return h
+	}},
+	{"never there", false, func(r *rig) hold { return hold{"1750000000000000-9223372036854775808", "1-x"} }},
+	{"never his", false, func(r *rig) hold { h := r.one(); return hold{h.id, h.token + "x"} }},
+}
+
+func TestAStaleHolderChangesNothing(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for verb, make := range holderVerbs {
+			for _, state := range staleStates {
+				t.Run(verb+" of a job that is "+state.name, func(t *testing.T) {
+					t.Parallel()
+					r := open(t)
+					h := state.make(r)
+					want := r.dump()
+					if state.crash {
+						want[r.k.runs] = crashGivenBack(t, want[r.k.runs], h)
+					}
+					r.must("l", make(r, h))
+					require.Equal(t, want, r.dump())
+					r.must("l", make(r, h))
+					require.Equal(t, want, r.dump(), "a crash is given back once")
+				})
+			}
+		}
+	})
+}
+
+// crashGivenBack is the dump of runs after the call of a holder whose lease ran
+// out: one crash less, and nobody left to give it back to.
+func crashGivenBack(t *testing.T, runs string, h hold) string {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(runs, "|1|"), runs)
+	require.Equal(t, 1, strings.Count(runs, "|"+h.token+`"`), runs)
+	return strings.NewReplacer("|1|", "|0|", "|"+h.token+`"`, `|"`).Replace(runs)
+}
+
+func TestAStaleHolderChangesNothingAfterFlushAll(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		for _, make := range holderVerbs {
+			h := r.one()
+			r.do("FLUSHALL")
+			r.must("l", make(r, h))
+			require.Empty(t, r.dump())
+		}
+	})
+}
+
+func TestOnlyTheLostJobsOfACallAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for verb, make := range holderVerbs {
+			t.Run(verb+" takes a batch apart", func(t *testing.T) {
+				t.Parallel()
+				r := open(t)
+				r.fresh(3)
+				old := r.lease(ask{n: 3})
+				r.lapse(old.jobs[1].id)
+				next := r.lease(ask{n: 3, nonce: "second"})
+				require.Equal(t, old.jobs[1].id, next.jobs[0].id)
+				var holds []hold
+				for _, j := range old.jobs {
+					holds = append(holds, hold{j.id, old.token})
+				}
+				r.must("klk", make(r, holds...))
+				require.Equal(t, "jobs leases runs", r.places(holds[1].id))
+				require.Equal(t, next.token+"|0||", r.do("HGET", r.k.runs, holds[1].id))
+				r.check()
+			})
+			t.Run(verb+" of one job under both its tokens is the holder's", func(t *testing.T) {
+				t.Parallel()
+				for _, order := range [][2]int{{0, 1}, {1, 0}} {
+					r := open(t)
+					was := r.one()
+					both := [2]hold{was, r.lost(was, "second")}
+					marks := r.fire(make(r, both[order[0]], both[order[1]]))
+					require.Equal(t, byte('k'), marks[order[1]], "the current token's")
+					require.Equal(t, byte('l'), marks[order[0]], "the old token's")
+					r.check()
+				}
+			})
+			t.Run(verb+" of one job twice is done once", func(t *testing.T) {
+				t.Parallel()
+				r := open(t)
+				h := r.one()
+				r.must("kl", make(r, h, h))
+				r.check()
+			})
+		}
+	})
+}
+
+// The holder's side: what each verb does when the token is the current one.
+func TestACurrentHolderLeavesTheDocumentedState(t *testing.T) {
+	t.Parallel()
+	after := map[string]struct{ places, counters string }{
+		"settle":  {"", "done"},
+		"retry":   {"held due", "retried failed"},
+		"snooze":  {"held due", "snoozed"},
+		"bury":    {"index dead", "dead failed"},
+		"release": {"jobs leases runs", "released"},
+		"extend":  {"jobs leases runs", ""},
+	}
+	holders := map[string]func(r *rig) hold{
+		"a lease that runs":                          func(r *rig) hold { return r.one() },
+		"a lease that ran out and that nobody took":  func(r *rig) hold { h := r.one(); r.lapse(h.id); return h },
+		"a lease taken from another, who comes back": func(r *rig) hold { return r.lost(r.one(), "second") },
+		"a lease after a redrive":                    func(r *rig) hold { r.redriven(r.one()); return r.take("second") },
+		"a lease of a job given back":                func(r *rig) hold { r.must("k", r.releaseShot(r.one())); return r.take("second") },
+	}
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for verb, make := range holderVerbs {
+			for holder, lease := range holders {
+				t.Run(verb+" by "+holder, func(t *testing.T) {
+					t.Parallel()
+					r := open(t)
+					h := lease(r)
+					want := after[verb]
+					before := map[string]int64{}
+					for _, c := range counters {
+						before[c] = r.counter(c)
+					}
+					home, places := strings.Fields(r.places(h.id))[0], want.places
+					if rest, ok := strings.CutPrefix(places, "jobs "); ok {
+						places = home + " " + rest // it stays where it is
+					}
+					r.must("k", make(r, h))
+					require.Equal(t, places, r.places(h.id))
+					for _, c := range counters {
+						rise := int64(0)
+						if strings.Contains(want.counters, c) {
+							rise = 1
+						}
+						require.Equal(t, rise, r.counter(c)-before[c], "counter %s", c)
+					}
+					switch score := r.number("ZSCORE", r.k.leases, h.id); verb {
+					case "release":
+						require.Zero(t, score)
+						require.EqualValues(t, 1, r.do("LLEN", r.k.wake))
+					case "extend":
+						require.InDelta(t, time.Now().UnixMilli()+900_000, score, 60_000)
+					}
+					r.check()
+				})
+			}
+		}
+	})
+}
+
+// counters are all that meta keeps.
+var counters = []string{"enqueued", "duplicate", "started", "done", "failed", "retried", "snoozed", "released",
+	"crashed", "dead", "redriven", "discarded", "cancelled", "purged", "dropped", "healed"}
+
+// A job to be cancelled is its holder's until he ends it.
+func TestAFlaggedHolderIsTold(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for verb, want := range map[string]string{
+			"settle": "k", "bury": "k", "release": "c", "extend": "c", "retry": "c", "snooze": "c",
+		} {
+			t.Run(verb, func(t *testing.T) {
+				t.Parallel()
+				r := open(t)
+				h := r.one()
+				r.must("flagged", r.cancelShot("", h.id))
+				before := r.dump()
+				r.must(want, holderVerbs[verb](r, h))
+				switch verb {
+				case "retry", "snooze":
+					require.Equal(t, before, r.dump(), "the caller settles it so")
+					r.must("k", r.settleShot("cancelled", "", h))
+				case "release":
+					got := r.lease(ask{n: 1, nonce: "second"})
+					require.Equal(t, "c", got.jobs[0].flags, "whoever leases it learns of it")
+				}
+				r.check()
+			})
+		}
+	})
+}
+
+func TestTheDumpOfAFenceTestSeesAChange(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		h := r.one()
+		before := redistest.Dump(t.Context(), r.rdb, r.k.prefix)
+		r.must("k", r.extendShot(h))
+		require.NotEqual(t, before[r.k.leases], r.dump()[r.k.leases])
+	})
+}
