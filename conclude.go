@@ -19,6 +19,7 @@ type outcome struct {
 	delay   time.Duration // retry
 	record  []byte        // retry: the new record; bury: the post-mortem
 	failed  bool          // bury: an attempt was spent
+	unrun   bool          // release: its handler was not called
 	reason  DeadReason
 	err     error
 	event   Event

@@ -220,7 +220,7 @@ func (f *feed) start(l leased) bool {
 	f.mu.Unlock()
 	if draining || !time.Now().Before(r.until) {
 		// Too late to run it: the worker stops, or the answer took so long.
-		f.finish(&outcome{run: r, verb: verbRelease, event: r.event(nil)})
+		f.finish(&outcome{run: r, verb: verbRelease, unrun: true, event: r.event(nil)})
 		return true
 	}
 	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {

@@ -10,17 +10,17 @@ import (
 
 // modelLease is a lease call: what was asked and, once answered, what it gave.
 type modelLease struct {
-	n                          int
-	visibility                 int64
-	nonce                      string
-	max                        int // crashes
-	suspect, expired           bool
-	token, next                string
-	ids                        []string
-	marks                      map[string]string
-	picks                      []modelPick
-	sources                    [4][]*modelJob
-	passed, suspects, promoted int
+	n                int
+	visibility       int64
+	nonce            string
+	max              int // crashes
+	suspect, expired bool
+	token, next      string
+	ids              []string
+	marks            map[string]string
+	picks            []modelPick
+	sources          [4][]*modelJob
+	passed, suspects int
 }
 
 // modelPick is a job of a lease's answer.
@@ -73,17 +73,14 @@ func (m *modelQueue) lease(l *modelLease, reply any, after modelState) error {
 	if err := m.promote(l, after); err != nil {
 		return err
 	}
-	first := m.gather(l)
-	if err := m.judge(l, first); err != nil {
+	m.gather(l)
+	if err := m.judge(l); err != nil {
 		return err
 	}
 	m.take(l)
 	if len(picks) > 0 {
 		m.lastFence = fence
-		m.turn = (m.turn + 1) % 12
 		m.counters["started"] += int64(len(picks))
-	} else {
-		m.sweep()
 	}
 	if want := m.nextWork(l.full(m)); next != want {
 		return fmt.Errorf("lease: next work in %s ms, want %s", next, want)
@@ -109,7 +106,6 @@ func (m *modelQueue) promote(l *modelLease, after modelState) error {
 		case p == 0:
 		case !still:
 			j.place, j.score = modelPrio, modelRank(p, j.score)
-			l.promoted++
 		case i == 0 || i < l.n && m.maxBytes > 1000:
 			return fmt.Errorf("lease: %s is due and was not ranked", j.id)
 		}
@@ -121,39 +117,27 @@ func modelByScore(a, b *modelJob) int {
 	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.id, b.id))
 }
 
-// gather fills the lease's sources and returns the one whose turn it is.
-func (m *modelQueue) gather(l *modelLease) (first int) {
-	living, anyLease := 0, false
+// gather fills the lease's sources.
+func (m *modelQueue) gather(l *modelLease) {
 	for _, id := range m.order {
-		j := m.jobs[id]
-		if j.live() {
-			living++
-		}
+		i, j := -1, m.jobs[id]
 		switch {
-		case j.place == modelLeased:
-			anyLease = true
-			if l.expired && j.score <= m.ms() {
-				l.sources[fromExpired] = append(l.sources[fromExpired], j)
-			}
+		case j.place == modelLeased && l.expired && j.score <= m.ms():
+			i = fromExpired
 		case j.place == modelDue && j.score <= m.ms():
-			l.sources[fromDue] = append(l.sources[fromDue], j)
+			i = fromDue
 		case j.place == modelPrio:
-			l.sources[fromPrio] = append(l.sources[fromPrio], j)
+			i = fromPrio
 		case j.place == modelFresh:
-			l.sources[fromFresh] = append(l.sources[fromFresh], j)
+			i = fromFresh
+		}
+		if i >= 0 {
+			l.sources[i] = append(l.sources[i], j)
 		}
 	}
-	var open []int
-	for i, there := range []bool{anyLease && l.expired, len(l.sources[fromDue]) > 0, len(l.sources[fromPrio]) > 0, living > 0} {
+	for i := range l.sources {
 		slices.SortFunc(l.sources[i], modelByScore)
-		if there {
-			open = append(open, i)
-		}
 	}
-	if len(open) == 0 {
-		return fromFresh
-	}
-	return open[(m.turn+1)%int64(len(open))]
 }
 
 // outcome is a job's crashes if it is leased now, and whether they make it a
@@ -179,7 +163,7 @@ func (l *modelLease) full(m *modelQueue) bool {
 	return len(l.picks) >= l.n || len(l.picks) > 0 && bytes >= m.maxBytes
 }
 
-func (m *modelQueue) judge(l *modelLease, first int) error {
+func (m *modelQueue) judge(l *modelLease) error {
 	picked := map[string]modelPick{}
 	for _, p := range l.picks {
 		if _, twice := picked[p.id]; twice {
@@ -217,10 +201,8 @@ func (m *modelQueue) judge(l *modelLease, first int) error {
 				return fmt.Errorf("lease: source %d: %s was passed over", i, j.id)
 			}
 		}
-		if i == first && len(source) > 0 && l.promoted < 16 && !slices.ContainsFunc(source, l.took) {
-			if _, suspect := l.outcome(source[0]); !suspect {
-				return fmt.Errorf("lease: source %d had its turn and gave nothing", i)
-			}
+		if err := m.turns(l, i); err != nil {
+			return err
 		}
 	}
 	for id := range picked {
@@ -232,6 +214,23 @@ func (m *modelQueue) judge(l *modelLease, first int) error {
 	}
 	if l.suspects > allowed || l.passed > 0 && l.suspects < allowed {
 		return fmt.Errorf("lease: %d suspects given, %d passed over, %d allowed", l.suspects, l.passed, allowed)
+	}
+	return nil
+}
+
+// turns sees that no source that has work waits for more than four calls.
+func (m *modelQueue) turns(l *modelLease, i int) error {
+	source := l.sources[i]
+	waits := len(source) > 0 && !slices.ContainsFunc(source, l.took)
+	if waits {
+		_, suspect := l.outcome(source[0])
+		waits = !suspect
+	}
+	if m.waited[i]++; !waits {
+		m.waited[i] = 0
+	}
+	if m.waited[i] >= 4 {
+		return fmt.Errorf("lease: source %d gave nothing in %d calls", i, m.waited[i])
 	}
 	return nil
 }
@@ -268,26 +267,6 @@ func (m *modelQueue) take(l *modelLease) {
 	if len(l.picks) > 0 && m.cursor == "" {
 		m.cursor = "0-0"
 	}
-}
-
-// sweep moves the place from which an idle lease looks for lost entries.
-func (m *modelQueue) sweep() {
-	var seen []string
-	for _, id := range m.order {
-		if j := m.jobs[id]; j.live() && j.streamed && m.cursor != "" && modelBefore(m.swept, id) && !modelBefore(m.cursor, id) {
-			seen = append(seen, id)
-		}
-	}
-	m.swept = ""
-	if len(seen) >= 8 {
-		m.swept = seen[7]
-	}
-}
-
-func modelBefore(a, b string) bool {
-	ua, _, _ := strings.Cut(a, "-")
-	ub, _, _ := strings.Cut(b, "-")
-	return modelNumber(ua) < modelNumber(ub)
 }
 
 // nextWork is the ms to the first moment at which there may be more to lease.

@@ -55,7 +55,10 @@ func (x *modelMachine) step() error {
 }
 
 func (x *modelMachine) compare() error {
-	actual, err := x.rig.read(&x.q.keys)
+	actual, err := x.after, error(nil)
+	if x.after = nil; actual == nil {
+		actual, err = x.rig.read(&x.q.keys)
+	}
 	if err != nil {
 		return err
 	}
@@ -131,6 +134,7 @@ func (x *modelMachine) lease() error {
 		return fmt.Errorf("%w; asked for %+v", err, *l)
 	}
 	x.say("n %d suspect %t expired %t: %v", l.n, l.suspect, l.expired, l.ids)
+	x.after = after
 	return x.wakes(l, after)
 }
 

@@ -10,17 +10,17 @@ import (
 // thought for cost. It shares no code with the scripts. Times are the server's,
 // in microseconds; scores and deadlines are milliseconds.
 type modelQueue struct {
-	us            int64 // the clock
-	jobs          map[string]*modelJob
-	order         []string // ids, oldest first
-	uniques       map[string]modelUnique
-	last          int64 // microseconds of the newest id
-	cursor, swept string
-	turn          int64
-	lastFence     int64
-	wake          int
-	counters      map[string]int64
-	maxBytes      int // of records in one lease
+	us        int64 // the clock
+	jobs      map[string]*modelJob
+	order     []string // ids, oldest first
+	uniques   map[string]modelUnique
+	last      int64 // microseconds of the newest id
+	cursor    string
+	waited    [4]int // leases in a row that took nothing from a source that had work
+	lastFence int64
+	wake      int
+	counters  map[string]int64
+	maxBytes  int // of records in one lease
 }
 
 type modelPlace int

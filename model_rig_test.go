@@ -149,6 +149,7 @@ type modelMachine struct {
 	roll    modelDice
 	workers [3]*modelWorker
 	lanes   map[string]*modelLane // of clients
+	after   modelState            // of the operation under way, if it was read
 	log     []string
 	nonce   int
 }

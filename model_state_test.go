@@ -29,12 +29,12 @@ func (m *modelQueue) state() modelState {
 		}
 		switch j.place {
 		case modelDue:
-			s["due "+id] = fmt.Sprint(j.score)
+			s["due "+id] = modelText(j.score)
 		case modelPrio:
-			s["prio "+id] = fmt.Sprint(j.score)
+			s["prio "+id] = modelText(j.score)
 		case modelLeased:
-			s["leases "+id] = fmt.Sprint(j.score)
-			s["runs "+id] = fmt.Sprintf("%s|%d|%s|%s", j.token, j.crashes, j.flags, j.before)
+			s["leases "+id] = modelText(j.score)
+			s["runs "+id] = j.token + "|" + strconv.Itoa(j.crashes) + "|" + j.flags + "|" + j.before
 		case modelDead:
 			s["dead "+id] = j.record
 		}
@@ -44,17 +44,14 @@ func (m *modelQueue) state() modelState {
 	}
 	for name, n := range m.counters {
 		if n > 0 {
-			s["meta n:"+name] = fmt.Sprint(n)
+			s["meta n:"+name] = modelText(n)
 		}
 	}
 	if m.last > 0 {
 		s["meta last"] = fmt.Sprint(m.last)
 	}
 	if m.cursor != "" {
-		s["meta cursor"], s["meta turn"], s["meta fence"] = m.cursor, fmt.Sprint(m.turn), fmt.Sprint(m.lastFence)
-	}
-	if m.swept != "" {
-		s["meta swept"] = m.swept
+		s["meta cursor"], s["meta fence"] = m.cursor, fmt.Sprint(m.lastFence)
 	}
 	if m.wake > 0 {
 		s["wake"] = fmt.Sprint(m.wake)
@@ -62,20 +59,27 @@ func (m *modelQueue) state() modelState {
 	return s
 }
 
-// compare returns the differences between Redis and the model, after adopting
-// what the model leaves open: the addresses of post-mortems, and whether a
-// suspect that a lease passed over was sent to the back.
+func modelText(n int64) string { return strconv.FormatInt(n, 10) }
+
+// compare returns the differences between Redis and the model, but for what the
+// model leaves open: the addresses of post-mortems, whether a suspect that a
+// lease passed over was sent to the back, and where a lease goes on looking.
 func (m *modelQueue) compare(actual modelState) error {
+	delete(actual, "meta turn")
+	delete(actual, "meta swept")
 	for _, id := range m.order {
 		j := m.jobs[id]
-		if text := fmt.Sprint(j.moved); j.moved > 0 && (actual["leases "+id] == text || actual["due "+id] == text) {
+		if j.place == modelGone {
+			continue
+		}
+		if j.moved > 0 && (actual["leases "+id] == modelText(j.moved) || actual["due "+id] == modelText(j.moved)) {
 			j.score = j.moved
 		}
 		j.moved = 0
 		if j.place == modelDead {
 			j.grave = actual["index "+id]
+			delete(actual, "index "+id)
 		}
-		delete(actual, "index "+id)
 	}
 	want := m.state()
 	var wrong []string

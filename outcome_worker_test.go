@@ -21,10 +21,12 @@ var outcomes = map[string]struct {
 	text    string
 	failed  int64
 }{
-	"nil is done":                 {func(context.Context, *pawl.Job[note]) error { return nil }, "done", "", "", 0},
-	"an error retries":            {func(context.Context, *pawl.Job[note]) error { return errors.New("x") }, "retry", "", "x", 1},
-	"Permanent dies at once":      {func(context.Context, *pawl.Job[note]) error { return pawl.Permanent(errors.New("bad card")) }, "dead", pawl.ReasonPermanent, "bad card", 1},
-	"a wrapped Permanent dies":    {func(context.Context, *pawl.Job[note]) error { return fmt.Errorf("charge: %w", pawl.Permanent(errors.New("bad"))) }, "dead", pawl.ReasonPermanent, "charge: bad", 1},
+	"nil is done":            {func(context.Context, *pawl.Job[note]) error { return nil }, "done", "", "", 0},
+	"an error retries":       {func(context.Context, *pawl.Job[note]) error { return errors.New("x") }, "retry", "", "x", 1},
+	"Permanent dies at once": {func(context.Context, *pawl.Job[note]) error { return pawl.Permanent(errors.New("bad card")) }, "dead", pawl.ReasonPermanent, "bad card", 1},
+	"a wrapped Permanent dies": {func(context.Context, *pawl.Job[note]) error {
+		return fmt.Errorf("charge: %w", pawl.Permanent(errors.New("bad")))
+	}, "dead", pawl.ReasonPermanent, "charge: bad", 1},
 	"RetryAfter retries":          {func(context.Context, *pawl.Job[note]) error { return pawl.RetryAfter(time.Minute, errors.New("503")) }, "retry", "", "503", 1},
 	"Snooze spends no attempt":    {func(context.Context, *pawl.Job[note]) error { return pawl.Snooze(time.Minute) }, "snoozed", "", "", 0},
 	"Discard drops":               {func(context.Context, *pawl.Job[note]) error { return pawl.Discard(errors.New("old")) }, "discarded", "", "old", 0},

@@ -197,7 +197,7 @@ func (f *feed) apply(v verb, p *pendingCall) {
 		case marks[i] != 'l':
 			f.mu.Lock()
 			f.forget(out.run)
-			if v == verbRelease && f.draining {
+			if v == verbRelease && f.draining && !out.unrun {
 				f.released = append(f.released, out.run.job.ID)
 			}
 			f.mu.Unlock()

@@ -21,7 +21,7 @@ type slotQueue struct {
 	weight, max, reserve int
 	used                 int
 	clock                float64
-	wants                bool // it asked for more than it was given
+	wants                bool // it would take more than it was given
 	idle                 bool // its last lease found it empty
 	wake                 func()
 }
@@ -42,10 +42,13 @@ func (s *slots) take(q, want int) int {
 	} else if n > 0 && !s.strict {
 		n = s.share(q, n)
 	}
-	me.wants = n == 0
+	me.wants = n < want
 	me.used += n
 	me.clock += float64(n) / float64(me.weight)
 	s.used += n
+	if s.used < s.total {
+		s.notify(q) // those who let this queue go first
+	}
 	return n
 }
 
@@ -112,7 +115,7 @@ func (s *slots) give(q, n int) {
 	defer s.mu.Unlock()
 	s.queues[q].used -= n
 	s.used -= n
-	s.notify()
+	s.notify(-1)
 }
 
 // unused is give for slots that no job was found for.
@@ -128,7 +131,7 @@ func (s *slots) rest(q int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queues[q].idle, s.queues[q].wants = true, false
-	s.notify()
+	s.notify(q)
 }
 
 // free reports whether q could start a job now.
@@ -138,9 +141,10 @@ func (s *slots) free(q int) bool {
 	return s.open(q) > 0
 }
 
-func (s *slots) notify() {
+// notify wakes the queues that want slots, but the one that asks.
+func (s *slots) notify(but int) {
 	for i := range s.queues {
-		if s.queues[i].wants {
+		if i != but && s.queues[i].wants {
 			s.queues[i].wake()
 		}
 	}

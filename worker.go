@@ -152,7 +152,7 @@ func NewWorker(c *Client, cfg WorkerConfig) (*Worker, error) {
 	for _, opt := range []Policy{MaxAttempts(cfg.MaxAttempts), MaxCrashes(cfg.MaxCrashes), Timeout(cfg.Timeout),
 		VisibilityTimeout(cfg.VisibilityTimeout), cfg.Backoff} {
 		if err := opt.applyHandle(&policy{}); err != nil {
-			bad("%T: %w", opt, err)
+			errs = append(errs, fmt.Errorf("WorkerConfig: %w", err))
 		}
 	}
 	for i, m := range cfg.Middleware {

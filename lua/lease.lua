@@ -173,8 +173,8 @@ local function take_fresh(share)
   end
 end
 
-local sources = {}
-if lease_count > 0 and ARGV[7] == '1' then sources[#sources + 1] = take_expired end
+local slots = {}
+if lease_count > 0 and ARGV[7] == '1' then slots[1] = take_expired end
 if due_count > 0 then
   -- A due job with a priority waits among the priorities from now on.
   local moved, ranks, looked, size, more = {}, {}, 0, 0, true
@@ -203,24 +203,28 @@ if due_count > 0 then
     prio_count = prio_count + #moved
   end
   if more or looked > #moved then
-    sources[#sources + 1] = function(share)
+    slots[2] = function(share)
       due_at = take_waiting(KEYS[3], num(now), due_at, due_gone, due_late, share)
     end
   end
 end
 if prio_count > 0 then
-  sources[#sources + 1] = function(share)
+  slots[3] = function(share)
     prio_at = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, {}, share)
   end
 end
-if total > 0 then sources[#sources + 1] = take_fresh end
+if total > 0 then slots[4] = take_fresh end
+
+-- Each has the first turn in one call of four, whichever others there are.
+local sources = {}
+for i = 1, 4 do sources[#sources + 1] = slots[(turn + i) % 4 + 1] end
 
 for round = 1, 2 do
   for i = 1, #sources do
     local left = n - #picked
     if left > 0 and pick_open() then
       local share = round == 1 and math.ceil(left / (#sources + 1 - i)) or left
-      sources[(turn + i) % #sources + 1](share)
+      sources[i](share)
     end
   end
 end
@@ -240,7 +244,7 @@ if #prio_gone > 0 then redis.call('ZREM', KEYS[4], unpack(prio_gone)) end
 if #run_args > 0 then redis.call('HSET', KEYS[6], unpack(run_args)) end
 if #lease_args > 0 then redis.call('ZADD', KEYS[5], unpack(lease_args)) end
 if #picked > 0 or cursor_id ~= meta[1] then
-  redis.call('HSET', KEYS[7], 'cursor', cursor_id or '0-0', 'turn', num((turn + 1) % 12),
+  redis.call('HSET', KEYS[7], 'cursor', cursor_id or '0-0', 'turn', num((turn + 1) % 4),
     'fence', num(fence_us + math.max(0, #renamed - 1)))
   tally(KEYS[7], 'n:started', #picked)
   if crashed > 0 then tally(KEYS[7], 'n:crashed', crashed) end

@@ -46,7 +46,7 @@ func (e *Env) DrainReady(w *pawl.Worker) Report {
 func (e *Env) drain(verb string, w *pawl.Worker, all bool) Report {
 	e.t.Helper()
 	r := e.use(verb, w)
-	j := newJournal()
+	j := newJournal(e.limit)
 	if r != nil {
 		j = r.journal
 	}

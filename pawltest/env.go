@@ -26,6 +26,7 @@ type Env struct {
 	t         testing.TB
 	bubble    bool
 	namespace string
+	limit     int // of the runs of a job in a drain
 
 	mu      sync.Mutex
 	runners map[*pawl.Worker]*runner // by the worker that the test knows
@@ -59,7 +60,7 @@ func New(t testing.TB, cfg pawl.Config) *Env {
 		_ = rdb.Close()
 		server.Close()
 	})
-	e := &Env{Redis: rdb, t: t, bubble: inBubble(), namespace: cfg.Namespace,
+	e := &Env{Redis: rdb, t: t, bubble: inBubble(), namespace: cfg.Namespace, limit: maxRunsOfAJob,
 		runners: map[*pawl.Worker]*runner{}, changed: make(chan struct{})}
 	if e.namespace == "" {
 		e.namespace = "pawl"

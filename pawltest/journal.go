@@ -25,6 +25,7 @@ type journal struct {
 	total   int
 	excess  *pawl.RawJob // the job that ran too often
 	stopRun context.CancelFunc
+	limit   int // of the runs of a job
 }
 
 // entry is one run.
@@ -34,8 +35,8 @@ type entry struct {
 	ended bool
 }
 
-func newJournal() *journal {
-	return &journal{open: map[*pawl.RawJob]*entry{}, counts: map[pawl.ID]int{}}
+func newJournal(limit int) *journal {
+	return &journal{limit: limit, open: map[*pawl.RawJob]*entry{}, counts: map[pawl.ID]int{}}
 }
 
 func (j *journal) started(ctx context.Context, e pawl.Event) {
@@ -46,7 +47,7 @@ func (j *journal) started(ctx context.Context, e pawl.Event) {
 	j.open[e.Job] = run
 	j.total++
 	j.counts[e.Job.ID]++
-	if j.excess == nil && (j.counts[e.Job.ID] > maxRunsOfAJob || j.total > maxRuns) {
+	if j.excess == nil && (j.counts[e.Job.ID] > j.limit || j.total > maxRuns) {
 		// The worker is stopped here, since a job that comes back at once keeps
 		// a bubble from coming to rest.
 		j.excess = e.Job

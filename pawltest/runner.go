@@ -82,7 +82,7 @@ func (e *Env) Start(w *pawl.Worker) {
 	if e.use("Start", w) != nil {
 		e.t.Fatalf("pawltest: Start: the worker was started before")
 	}
-	r := e.launch(w, w, newJournal())
+	r := e.launch(w, w, newJournal(e.limit))
 	r.started = true
 	failed := make(chan struct{})
 	go func() {
