@@ -48,8 +48,8 @@ func (f *feed) leaseCall(outage bool) *call {
 	}
 	want := f.worker.cfg.Concurrency - len(f.finished)
 	for _, p := range f.pending {
-		if p != nil {
-			want -= len(p.outs)
+		if p != nil && !p.call.first.IsZero() {
+			want -= len(p.outs) // those that go with this lease are stored before it
 		}
 	}
 	n := f.worker.slots.take(f.index, max(0, min(want, maxCallItems)))

@@ -17,12 +17,12 @@ func modelRapid(rt *rapid.T) modelDice {
 }
 
 // play runs histories on a rig and counts their operations.
-func modelPlay(t *testing.T, rig *modelRig, ops *atomic.Int64) {
+func modelPlay(t *testing.T, rig *modelRig, rounds int, ops *atomic.Int64) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
 		x, err := rig.start(modelRapid(rt))
 		require.NoError(rt, err)
-		for range modelRounds {
+		for range rounds {
 			rt.Repeat(map[string]func(*rapid.T){"operation": func(rt *rapid.T) {
 				x.roll = modelRapid(rt)
 				if err := x.step(); err != nil {
@@ -41,14 +41,21 @@ func TestModelOnMiniredis(t *testing.T) {
 	t.Parallel()
 	var ops atomic.Int64
 	t.Run("histories", func(t *testing.T) {
-		for _, name := range []string{"one", "two"} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				rig := modelMini(t, modelTable())
-				rig.stock = true
-				modelPlay(t, rig, &ops)
-			})
-		}
+		t.Run("of small records", func(t *testing.T) {
+			t.Parallel()
+			rig := modelMini(t, modelTable())
+			rig.stock = true
+			modelPlay(t, rig, modelRounds, &ops)
+		})
+		t.Run("of records that fill a lease", func(t *testing.T) {
+			t.Parallel()
+			const limit = "max_bytes = {}, 0, "
+			scripts, times := modelTable().replace(limit+"1000000", limit+"60")
+			require.Equal(t, 1, times)
+			rig := modelMini(t, scripts)
+			rig.stock, rig.maxBytes = true, 60
+			modelPlay(t, rig, modelRounds, &ops)
+		})
 	})
 	t.Logf("%d operations", ops.Load())
 	require.GreaterOrEqual(t, ops.Load(), int64(20_000))
@@ -57,6 +64,6 @@ func TestModelOnMiniredis(t *testing.T) {
 func TestModelOnRedis(t *testing.T) {
 	t.Parallel()
 	var ops atomic.Int64
-	modelPlay(t, modelRedis(t), &ops)
+	modelPlay(t, modelRedis(t), 1, &ops)
 	t.Logf("%d operations", ops.Load())
 }

@@ -189,7 +189,7 @@ func TestTheHashIsLostWhileJobsRun(t *testing.T) {
 	})
 }
 
-// An entry that names itself in its head as no fresh entry does is not lost.
+// The cursor goes on over an entry that may not be taken; it is not lost.
 func TestAFreshSuspectThatWasPassedOverComesBack(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {

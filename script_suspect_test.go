@@ -101,8 +101,8 @@ func TestJobsBehindSuspectsAreFound(t *testing.T) {
 	const many = 5000
 	ahead := map[string]func(r *rig) (behind []string){
 		"expired leases": func(r *rig) []string {
-			r.suspects(many)
 			h := r.one()
+			r.suspects(many)
 			r.do("ZADD", r.k.leases, "XX", 2000, h.id)
 			return []string{h.id}
 		},

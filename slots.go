@@ -46,7 +46,7 @@ func (s *slots) take(q, want int) int {
 	me.used += n
 	me.clock += float64(n) / float64(me.weight)
 	s.used += n
-	if s.used < s.total {
+	if n > 0 {
 		s.notify(q) // those who let this queue go first
 	}
 	return n
@@ -144,7 +144,7 @@ func (s *slots) free(q int) bool {
 // notify wakes the queues that want slots, but the one that asks.
 func (s *slots) notify(but int) {
 	for i := range s.queues {
-		if i != but && s.queues[i].wants {
+		if i != but && s.queues[i].wants && s.open(i) > 0 {
 			s.queues[i].wake()
 		}
 	}

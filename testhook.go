@@ -33,10 +33,15 @@ func (w *Worker) look() testhook.View {
 	return v
 }
 
+// copied shares the lanes, so that a hundred copies do not leave a hundred times
+// as many keys behind. No two of them run at once.
 func (w *Worker) copied() *Worker {
 	c, err := NewWorker(w.client, w.cfg)
 	if err != nil {
 		panic(fmt.Sprintf("pawl: the configuration of a worker is refused the second time: %v", err))
+	}
+	for i, f := range c.feeds {
+		f.lanes, f.leaser, f.extender.lane = w.feeds[i].lanes, w.feeds[i].leaser, w.feeds[i].extender.lane
 	}
 	maps.Copy(c.handlers, w.handlers)
 	c.errs = slices.Clone(w.errs)

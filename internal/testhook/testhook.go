@@ -23,7 +23,8 @@ type View struct {
 var (
 	// Look looks at a worker.
 	Look func(worker any) View
-	// Copy is a worker like this one that has not run.
+	// Copy is a worker like this one that has not run. Neither it nor another
+	// copy may run beside it.
 	Copy func(worker any) any
 	// Abandon ends a running worker as kill -9 would, except that its handlers
 	// have their contexts cancelled. No call is sent once its Run has returned.

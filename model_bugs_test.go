@@ -1,0 +1,92 @@
+package pawl
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// modelBug is a bug to plant: a text that a script has and what it becomes.
+type modelBug struct{ name, script, old, bad string }
+
+var modelBugs = []modelBug{
+	// Fencing.
+	{"anybody may end a lease", "", "and token == tokens[i] and", "and token and"},
+	{"a lease given back can be ended", "", "tonumber(scores[i]) ~= 0", "true"},
+	{"a live holder does not get its crash back", "", "if crashes > 0 then", "if crashes > 99 then"},
+	{"a crash is given back twice", "", "run_text(token, crashes - 1, flags, '')", "run_text(token, crashes - 1, flags, before_of[i])"},
+	{"tokens do not rise", "lease", "math.max(us, (tonumber(meta[3] or '') or 0) + 1)", "math.floor(us / 1000000) * 1000000"},
+	{"a holder does not hear of a cancellation", "extend", "return answer", "return (string.gsub(answer, 'c', 'k'))"},
+	// Lanes.
+	{"an answer is not kept", "settle", "lane_keep(KEYS[6], ARGV[1], answer)", ""},
+	{"lanes compare for equality alone", "", "if not last or last < seq then return nil end\n  if last > seq then return 'stale' end",
+		"if last ~= seq then return nil end"},
+	{"a lease that is sent again takes more", "lease", "if list then", "if false then"},
+	{"a lease that is sent again forgets its marks", "lease", "flags_s .. mark_s })", "flags_s })"},
+	// Homes and places.
+	{"settle leaves the lease", "settle", "redis.call('ZREM', KEYS[3], unpack(ended))", ""},
+	{"settle leaves the record", "settle", "redis.call('HDEL', KEYS[2], unpack(ended))", "gone = 0"},
+	{"retry leaves the run entry", "retry", "redis.call('HDEL', KEYS[5], unpack(back))", ""},
+	{"retry leaves the entry in the stream", "retry", "redis.call('XDEL', KEYS[1], unpack(back))", ""},
+	{"a due job stays due when leased", "lease", "redis.call('ZREM', KEYS[3], unpack(due_gone))", "due_gone = {}"},
+	{"a due job gets no rank", "lease", "if priority > 0 then", "if priority > 99 then"},
+	{"the cursor stands still", "lease", "cursor_id = id\n", "\n"},
+	{"redrive leaves the post-mortem", "redrive", "redis.call('XDEL', KEYS[6], unpack(graves))", ""},
+	{"delete leaves the index", "delete", "redis.call('HDEL', KEYS[2], unpack(gone))", ""},
+	{"cancel ends a job that runs", "cancel", "deadline > now", "deadline > now + 4000"},
+	// Choice and order.
+	{"the lowest priority goes first", "", "(9 - priority) * 10000000000000", "priority * 10000000000000"},
+	{"suspects are not counted", "lease", "suspects = suspects - 1", ""},
+	{"giving back counts as a crash", "lease", "tonumber(page[2 * i]) ~= 0, leased_from", "true, leased_from"},
+	{"the sources do not take turns", "lease", "num((turn + 1) % 4)", "'0'"},
+	{"a due job runs a millisecond early", "lease", "take_waiting(KEYS[3], num(now)", "take_waiting(KEYS[3], num(now + 1)"},
+	// Times.
+	{"a client's clock, an hour ahead", "extend", "now_us() / 1000", "now_us() / 1000 + 3600000"},
+	{"a delay is rounded down", "enqueue", "ready_from = math.ceil(us / 1000)", "ready_from = now"},
+	{"ids follow the clock back", "enqueue", "us = math.max(us, last + 1)", "us = us + 0"},
+	// Unique keys.
+	{"settle does not free the key", "settle", "unique_free(free[1], free[2], now)", "local _ = free"},
+	{"a key is freed for another's holder", "", "return holder == id and till or nil", "return holder and till or nil"},
+	{"a key is never free when started", "", "if mode == 's' and", "if mode == 'x' and"},
+	{"a batch takes a key twice", "enqueue", "holder = taken[key] or", "holder ="},
+	{"a window ends with its job", "bury", "if till > now then", "if till > now + 99999 then"},
+	// Counts and tokens.
+	{"settle counts twice", "settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"},
+	{"a failed attempt is not counted", "retry", "if counter == 'retried' then", "if false then"},
+	{"stats take what was given back for running", "stats", "'(' .. now_text, '+inf')", "'-inf', '+inf')"},
+	{"nobody is told of what is left", "lease", "wake_push(KEYS[8], ready, 0)", ""},
+}
+
+func TestModelCatchesPlantedBugs(t *testing.T) {
+	t.Parallel()
+	const histories, steps = 60, 60
+	for i, bug := range modelBugs {
+		t.Run(bug.name, func(t *testing.T) {
+			t.Parallel()
+			var names []string
+			if bug.script != "" {
+				names = append(names, bug.script)
+			}
+			scripts, times := modelTable().replace(bug.old, bug.bad, names...)
+			require.NotZero(t, times, "no script has the text that the bug replaces")
+			rig := modelMini(t, scripts)
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			done := 0
+			for range histories {
+				x, err := rig.start(func(n int, _ string) int { return random.IntN(n) })
+				require.NoError(t, err)
+				for range steps {
+					done++
+					if err := x.step(); err != nil {
+						what, _, _ := strings.Cut(err.Error(), "\nhistory")
+						t.Logf("caught at operation %d: %s", done, what)
+						return
+					}
+				}
+			}
+			require.Fail(t, "not caught")
+		})
+	}
+}
