@@ -21,6 +21,7 @@ type modelLease struct {
 	picks            []modelPick
 	sources          [4][]*modelJob
 	passed, suspects int
+	either           []string // taken, with no telling from which source
 }
 
 // modelPick is a job of a lease's answer.
@@ -102,12 +103,15 @@ func (m *modelQueue) promote(l *modelLease, after modelState) error {
 	for i, j := range due {
 		_, still := after["due "+j.id]
 		p := modelHeadOf(j.record).priority
+		looked := i == 0 || i < l.n && m.maxBytes > 1000
 		switch {
 		case p == 0:
+		case looked && still:
+			return fmt.Errorf("lease: %s is due and was not ranked", j.id)
+		case !looked && l.took(j):
+			l.either = append(l.either, j.id) // from due, or ranked at first
 		case !still:
 			j.place, j.score = modelPrio, modelRank(p, j.score)
-		case i == 0 || i < l.n && m.maxBytes > 1000:
-			return fmt.Errorf("lease: %s is due and was not ranked", j.id)
 		}
 	}
 	return nil
@@ -182,7 +186,7 @@ func (m *modelQueue) judge(l *modelLease) error {
 			p, taken := picked[j.id]
 			switch {
 			case taken:
-				room = true
+				room = room || !slices.Contains(l.either, j.id)
 				delete(picked, j.id)
 				flags := j.flags
 				if j.place == modelLeased && j.score != 0 {
@@ -221,7 +225,7 @@ func (m *modelQueue) judge(l *modelLease) error {
 // turns sees that no source that has work waits for more than four calls.
 func (m *modelQueue) turns(l *modelLease, i int) error {
 	source := l.sources[i]
-	waits := len(source) > 0 && !slices.ContainsFunc(source, l.took)
+	waits := len(source) > 0 && len(l.either) == 0 && !slices.ContainsFunc(source, l.took)
 	if waits {
 		_, suspect := l.outcome(source[0])
 		waits = !suspect

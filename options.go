@@ -162,6 +162,9 @@ func resolve(call, typ []Option) (settings, error) {
 	}
 	s.given |= t.given
 	s.headers = s.headers.over(t.headers)
+	if s.expireIn > 0 && s.delay >= s.expireIn {
+		err = errors.Join(err, invalidf("ExpireIn(%v) with Delay(%v): the job would expire before it may run; raise ExpireIn", s.expireIn, s.delay))
+	}
 	if err = errors.Join(err, s.headers.checkSize()); err != nil {
 		return settings{}, err
 	}

@@ -45,7 +45,7 @@ func child(namespace string) error {
 		return err
 	}
 	rdb := redis.NewClient(opts)
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	client, err := pawl.New(rdb, pawl.Config{Namespace: namespace})
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func TestWithoutAURLARedisIsStarted(t *testing.T) {
 	require.NotEmpty(t, namespace)
 
 	other := redis.NewClient(&redis.Options{Addr: rdb.Options().Addr})
-	defer other.Close()
+	defer func() { _ = other.Close() }()
 	require.NoError(t, other.Set(t.Context(), namespace+":k", "v", 0).Err(), "another connection reaches it over TCP")
 	require.Equal(t, "v", rdb.Get(t.Context(), namespace+":k").Val())
 }

@@ -1,8 +1,7 @@
 -- wake_push leaves tokens for waiting workers, two at the most: a token is only
 -- a hint that there is work, and two wake a fleet faster than one.
 local function wake_push(wake, count, waiting)
-  if count > 2 then count = 2 end
-  for _ = waiting + 1, count do
+  for _ = waiting + 1, math.min(waiting + count, 2) do
     redis.call('LPUSH', wake, '1')
   end
 end
