@@ -3,11 +3,8 @@ package pawl
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/pawlq/pawl/internal/jobid"
 	"github.com/pawlq/pawl/internal/record"
@@ -49,46 +46,6 @@ func (d *DeadLetters) Get(ctx context.Context, id ID) (DeadJob, error) {
 		return DeadJob{}, d.q.wrap("get dead", err)
 	}
 	return deadJob(d.q, found.id, found.place, found.record), nil
-}
-
-// deadPage bounds one read of post-mortems: each may hold a whole payload.
-const deadPage = 64
-
-// List walks dead jobs in the order of their deaths, in pages. Jobs that die,
-// or are redriven or deleted, meanwhile may or may not be seen; none is seen
-// twice. An error ends the walk.
-func (d *DeadLetters) List(ctx context.Context) iter.Seq2[DeadJob, error] {
-	return func(yield func(DeadJob, error) bool) {
-		if d.q.err != nil {
-			yield(DeadJob{}, d.q.wrap("list dead", d.q.err))
-			return
-		}
-		for from := "-"; ; {
-			page, err := await(ctx, func(ctx context.Context) ([]redis.XMessage, error) {
-				return d.q.client.rdb.XRangeN(ctx, d.q.keys.dead, from, "+", deadPage).Result()
-			})
-			if err != nil {
-				yield(DeadJob{}, d.q.wrap("list dead", err))
-				return
-			}
-			for _, entry := range page {
-				job := d.entry(entry)
-				if !yield(job, nil) {
-					return
-				}
-			}
-			if len(page) < deadPage {
-				return
-			}
-			from = "(" + page[len(page)-1].ID
-		}
-	}
-}
-
-func (d *DeadLetters) entry(e redis.XMessage) DeadJob {
-	body, _ := e.Values["p"].(string)
-	id, _ := e.Values["i"].(string)
-	return deadJob(d.q, id, e.ID, body)
 }
 
 // Redrive sends jobs back to ready with fresh attempts and crashes. Id, history

@@ -42,7 +42,7 @@ func TestThePostMortemSaysWhatHappened(t *testing.T) {
 		})
 		e.Run(w, "dead", 1)
 		var listed []pawl.DeadJob
-		for d, err := range q.Dead().List(t.Context()) {
+		for d, err := range q.Dead().List(t.Context(), pawl.DeadFilter{}) {
 			require.NoError(t, err)
 			listed = append(listed, d)
 		}
@@ -127,6 +127,33 @@ func TestARedriveTakesItsUniqueKeyOrNamesTheHolder(t *testing.T) {
 	})
 }
 
+func TestListFiltersAndPages(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		q := e.Queue("mail")
+		die(t, e, 70)
+		e.Pass(time.Hour)
+		middle := time.Now()
+		e.Pass(time.Minute)
+		last := die(t, e, 70)
+		list := func(f pawl.DeadFilter) (ids []pawl.ID) {
+			for d, err := range q.Dead().List(t.Context(), f) {
+				require.NoError(t, err)
+				ids = append(ids, d.ID)
+			}
+			return ids
+		}
+		require.Len(t, list(pawl.DeadFilter{}), 140)
+		require.Equal(t, last, list(pawl.DeadFilter{Since: middle}))
+		require.Len(t, list(pawl.DeadFilter{Until: middle, Kind: "note", Reason: pawl.ReasonExhausted}), 70)
+		require.Len(t, list(pawl.DeadFilter{Error: "failure 69"}), 2)
+		require.Equal(t, last[69:], list(pawl.DeadFilter{Error: "failure 69", Since: middle, Limit: 5}))
+		require.Len(t, list(pawl.DeadFilter{Limit: 65}), 65)
+		require.Empty(t, list(pawl.DeadFilter{Kind: "other"}))
+		require.Empty(t, list(pawl.DeadFilter{Reason: pawl.ReasonCrashed}))
+	})
+}
+
 func TestDeleteRemovesForGood(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {
@@ -136,7 +163,7 @@ func TestDeleteRemovesForGood(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 		var left []pawl.ID
-		for d, err := range q.Dead().List(t.Context()) {
+		for d, err := range q.Dead().List(t.Context(), pawl.DeadFilter{}) {
 			require.NoError(t, err)
 			left = append(left, d.ID)
 		}
@@ -164,7 +191,7 @@ func TestACorruptRecordIsBuriedWithItsBytesAndTheLoopGoesOn(t *testing.T) {
 		e.Log.Wait(t, "dead", 1)
 		require.Equal(t, job.ID, e.Log.Wait(t, "done", 1)[0].Job.ID)
 		require.NoError(t, stop())
-		for d, err := range q.Dead().List(ctx) {
+		for d, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
 			require.NoError(t, err)
 			require.Equal(t, pawl.ReasonCorrupt, d.Reason)
 			require.Contains(t, string(d.Payload), "foreign")

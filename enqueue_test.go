@@ -98,7 +98,7 @@ func TestABadQueueNameIsTheErrorOfEveryMethod(t *testing.T) {
 				"Dead.Delete": func() error { _, err := q.Dead().Delete(t.Context(), pawl.ID{}); return err },
 				"Redrive":     func() error { _, err := q.Dead().Redrive(t.Context(), pawl.ID{}); return err },
 				"Dead.List": func() error {
-					for _, err := range q.Dead().List(t.Context()) {
+					for _, err := range q.Dead().List(t.Context(), pawl.DeadFilter{}) {
 						return err
 					}
 					return nil

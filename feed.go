@@ -205,17 +205,17 @@ func (f *feed) forget(r *run) {
 // that still runs it. It reports whether the job took a slot.
 func (f *feed) start(l leased) bool {
 	f.mu.Lock()
-	if f.quitting {
-		f.mu.Unlock()
-		return false // its lease runs out
+	held, quitting := f.running[l.id], f.quitting
+	if held != nil {
+		held.token, held.until = l.token, held.leaseEnd(l.sent)
 	}
-	if r := f.running[l.id]; r != nil {
-		r.token, r.until = l.token, l.sent.Add(r.visibility)
-		f.mu.Unlock()
+	f.mu.Unlock()
+	if held != nil || quitting { // quitting: its lease runs out
 		return false
 	}
 	r := newRun(f, l)
-	f.running[l.id] = r
+	f.mu.Lock()
+	f.running[l.id] = r // only loop adds to it, so nobody came in between
 	draining := f.draining
 	f.mu.Unlock()
 	if draining || !time.Now().Before(r.until) {

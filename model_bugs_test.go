@@ -61,7 +61,7 @@ var modelBugs = []modelBug{
 
 func TestModelCatchesPlantedBugs(t *testing.T) {
 	t.Parallel()
-	const histories, steps = 60, 60
+	const histories, steps = 150, 60
 	for i, bug := range modelBugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()

@@ -189,12 +189,13 @@ func (x *modelMachine) redrive() error {
 			moved++
 		}
 		args = append(args, j.id, grave, rec, how)
+		x.say("%s %s", j.id, grave)
 	}
 	if len(args) == 0 {
 		return nil
 	}
 	x.m.push(moved)
-	x.say("%v %v", args, words)
+	x.say("%v", words)
 	if len(words) == 1 && args[1] != "7-7" && x.viaQueue() {
 		return x.redriveOne(args[0].(string), words[0])
 	}

@@ -131,7 +131,7 @@ func (x *modelMachine) lease() error {
 		return err
 	}
 	if err := x.m.lease(l, sent.call.reply, after); err != nil {
-		return fmt.Errorf("%w; asked for %+v", err, *l)
+		return fmt.Errorf("%w; asked for %d, suspect %t, expired %t, got %q", err, l.n, l.suspect, l.expired, l.picks)
 	}
 	x.say("n %d suspect %t expired %t: %v", l.n, l.suspect, l.expired, l.ids)
 	x.after = after
@@ -197,10 +197,10 @@ func (x *modelMachine) late() error {
 	s := l.sent[x.roll(len(l.sent)-1, "call")]
 	x.say("in lane %s", l.name)
 	attempt(context.Background(), x.rig.rdb, s.call)
-	if got := fmt.Sprint(s.call.reply); s.call.err != nil || got != "stale" && got != "[stale]" {
-		return fmt.Errorf("a late %s: %v, %w", s.call.script.name, got, s.call.err)
+	if got := fmt.Sprint(s.call.reply); s.call.err == nil && got != "stale" && got != "[stale]" {
+		return fmt.Errorf("a late %s answered %v", s.call.script.name, got)
 	}
-	return nil
+	return s.call.err
 }
 
 // forget deletes a lane, as its TTL would.

@@ -106,7 +106,7 @@ func (m *modelQueue) pass(us int64) {
 	}
 }
 
-func (m *modelQueue) push(tokens int) { m.wake = max(m.wake, min(tokens, 2)) }
+func (m *modelQueue) push(tokens int) { m.wake = min(m.wake+tokens, 2) }
 
 // dueSoon is whether a time that was just set is near and the first of all.
 func (m *modelQueue) dueSoon(at int64) bool {

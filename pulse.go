@@ -75,7 +75,8 @@ func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time) {
 	}
 	f.mu.Lock()
 	for _, r := range f.running {
-		if third := r.visibility / 3; every == 0 || third < every {
+		// A lease begins with the worker's visibility timeout: see leaseEnd.
+		if third := min(r.visibility, f.worker.cfg.VisibilityTimeout) / 3; every == 0 || third < every {
 			every = third
 		}
 		if r.finished {

@@ -63,16 +63,23 @@ func newRun(f *feed, l leased) *run {
 	r.policy = r.policy.over(w.policy())
 	r.job.MaxAttempts = r.policy.maxAttempts
 	r.visibility = r.policy.visibility
-	r.until = l.sent.Add(w.cfg.VisibilityTimeout)
-	if r.rec.Visibility > 0 {
-		r.until = l.sent.Add(r.rec.Visibility)
-	}
+	r.until = r.leaseEnd(l.sent)
 	r.ctx, r.cancel = context.WithCancelCause(withJob(w.base, r.job))
 	if t := r.policy.timeout; t > 0 {
 		r.endsAt = r.started.Add(t)
 		r.ctx, r.release = context.WithDeadlineCause(r.ctx, r.endsAt, ErrTimeout)
 	}
 	return r
+}
+
+// leaseEnd is when a lease that was asked for at sent ends, unless it is
+// renewed: the script knows no visibility timeout but the job's own and the
+// worker's; that of a handler begins with the first renewal.
+func (r *run) leaseEnd(sent time.Time) time.Time {
+	if r.rec.Visibility > 0 {
+		return sent.Add(r.rec.Visibility)
+	}
+	return sent.Add(r.feed.worker.cfg.VisibilityTimeout)
 }
 
 // policy is what the worker says of jobs that have no policy of their own.

@@ -130,6 +130,36 @@ func TestAHandlerThatOutlivesItsVisibilityTimeoutRunsOnce(t *testing.T) {
 	})
 }
 
+func TestAVisibilityTimeoutOfAHandlerOrJobIsKeptAlive(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		call    []pawl.Option
+		handler []pawl.HandleOption
+	}{
+		"longer, of the handler":  {nil, []pawl.HandleOption{pawl.VisibilityTimeout(time.Hour)}},
+		"shorter, of the handler": {nil, []pawl.HandleOption{pawl.VisibilityTimeout(time.Second)}},
+		"longer, of the job":      {[]pawl.Option{pawl.VisibilityTimeout(time.Hour)}, nil},
+		"shorter, of the job":     {[]pawl.Option{pawl.VisibilityTimeout(time.Second)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, e *env) {
+				w := e.Worker("mail", pawl.WorkerConfig{VisibilityTimeout: 6 * time.Second})
+				var y tally
+				pawl.Handle(w, y.handle(10*time.Minute), c.handler...)
+				stop := e.Start(w)
+				e.Pass(time.Minute)
+				_, err := e.Queue("mail").Enqueue(t.Context(), note{1}, c.call...)
+				require.NoError(t, err)
+				e.Log.Wait(t, "done", 1)
+				require.NoError(t, stop())
+				require.Empty(t, e.Log.Of("lost"))
+				require.Len(t, e.Log.Of("started"), 1)
+			})
+		})
+	}
+}
+
 func TestAJobIsFoundWithinMillisecondsByAnIdleWorker(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {

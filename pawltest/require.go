@@ -50,7 +50,7 @@ func RequireDead[T pawl.Args](e *Env, queue string, args T) pawl.DeadJob {
 	want := e.want("RequireDead", queue, args, nil)
 	var found []pawl.DeadJob
 	var dead []string
-	for job, err := range e.Client.Queue(queue).Dead().List(context.Background()) {
+	for job, err := range e.Client.Queue(queue).Dead().List(context.Background(), pawl.DeadFilter{}) {
 		if err != nil {
 			e.t.Fatalf("pawltest: RequireDead: %v", err)
 		}

@@ -13,7 +13,7 @@ import (
 // onlyDead is the one job that died.
 func (s *shop) onlyDead(ctx context.Context) (pawl.DeadJob, error) {
 	var all []pawl.DeadJob
-	for job, err := range s.queue.Dead().List(ctx) {
+	for job, err := range s.queue.Dead().List(ctx, pawl.DeadFilter{}) {
 		if err != nil {
 			return pawl.DeadJob{}, err
 		}
