@@ -10,67 +10,59 @@ import (
 	"github.com/pawlq/pawl"
 )
 
-// inMemory is a client of a Redis in this process, which stop ends, so that the
-// examples need nothing but Go. A program gives pawl.New the client of the Redis
-// that it has.
-func inMemory() (client *pawl.Client, stop func()) {
+// memory is a Redis in this process and a client of it, so that the examples
+// need nothing but Go. A program gives pawl.New the Redis client that it has.
+type memory struct {
+	*pawl.Client
+	rdb   *redis.Client
+	stop  func()
+	ended chan struct{} // a signal for each job that has ended
+}
+
+// inMemory starts one. It lasts until stop is called.
+func inMemory() *memory {
 	server := miniredis.NewMiniRedis()
-	check(server.StartAddr("127.0.0.1:0"))
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	client = must(pawl.New(rdb, pawl.Config{}))
-	return client, func() {
-		_ = rdb.Close()
+	mustNil(server.StartAddr("127.0.0.1:0"))
+	m := &memory{rdb: redis.NewClient(&redis.Options{Addr: server.Addr()}), ended: make(chan struct{}, 100)}
+	m.stop = func() {
+		_ = m.rdb.Close()
 		server.Close()
 	}
+	m.Client = must(pawl.New(m.rdb, pawl.Config{Hooks: []pawl.Hook{m}}))
+	return m
 }
 
-// worker is one that runs one job at a time, so that the output of an example is
-// the same each time.
-func worker(client *pawl.Client, queue string) *pawl.Worker {
-	return must(pawl.NewWorker(client, pawl.WorkerConfig{Queues: pawl.Queues(queue), Concurrency: 1}))
+// worker is one that runs one job at a time, so that an example prints the same
+// each time.
+func (m *memory) worker(queue string) *pawl.Worker {
+	return must(pawl.NewWorker(m.Client, pawl.WorkerConfig{Queues: pawl.Queues(queue), Concurrency: 1}))
 }
 
-// runFor runs w until n of its jobs have ended: done, dead or discarded. The
-// client must have the hook ended.
-func runFor(w *pawl.Worker, n int, ended endings) {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
+// run runs w until n jobs have ended: done, dead or discarded.
+func (m *memory) run(w *pawl.Worker, n int) {
+	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		for range n {
-			<-ended
+			<-m.ended
 		}
-		stop()
+		cancel()
 	}()
-	check(w.Run(ctx))
+	mustNil(w.Run(ctx))
 }
 
-// endings is a hook that tells of each end of a job.
-type endings chan struct{}
+// These make memory a pawl.Hook.
 
-func (e endings) Done(context.Context, pawl.Event)      { e <- struct{}{} }
-func (e endings) Discarded(context.Context, pawl.Event) { e <- struct{}{} }
-func (e endings) Dead(context.Context, pawl.DeadEvent)  { e <- struct{}{} }
+func (m *memory) Done(context.Context, pawl.Event)      { m.ended <- struct{}{} }
+func (m *memory) Discarded(context.Context, pawl.Event) { m.ended <- struct{}{} }
+func (m *memory) Dead(context.Context, pawl.DeadEvent)  { m.ended <- struct{}{} }
 
-// watched is inMemory with the hook.
-func watched() (client *pawl.Client, ended endings, stop func()) {
-	server := miniredis.NewMiniRedis()
-	check(server.StartAddr("127.0.0.1:0"))
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	ended = make(endings, 100)
-	client = must(pawl.New(rdb, pawl.Config{Hooks: []pawl.Hook{ended}}))
-	return client, ended, func() {
-		_ = rdb.Close()
-		server.Close()
-	}
+func must[T any](v T, err error) T {
+	mustNil(err)
+	return v
 }
 
-func check(err error) {
+func mustNil(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func must[T any](v T, err error) T {
-	check(err)
-	return v
 }

@@ -3,6 +3,7 @@ package pawl_test
 import (
 	"context"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,13 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if words := os.Getenv(childEnv); words != "" {
+		child(words)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // env is a Redis of its own and a client of it. Whatever a test does, Check
 // finds nothing afterwards in the queues it used.

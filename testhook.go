@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/pawlq/pawl/internal/record"
 	"github.com/pawlq/pawl/internal/testhook"
 )
 
@@ -14,6 +15,9 @@ func init() {
 	testhook.Copy = func(w any) any { return w.(*Worker).copied() }
 	testhook.Abandon = func(w any) { w.(*Worker).abandon() }
 	testhook.Codec = func(c any) any { return c.(*Client).codec }
+	testhook.Job = func(c any, queue string, id ID, rec *record.Record) any {
+		return *rawJob(c.(*Client).queue(queue), id, rec)
+	}
 	testhook.Encode = func(c any, queue string, args, options any) ([]byte, any, error) {
 		return c.(*Client).encode(queue, args.(Args), options.([]Option))
 	}

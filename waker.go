@@ -192,9 +192,13 @@ func (k *waker) close(ended <-chan struct{}) {
 			passOn(f.q)
 		}
 	}()
+	limit := drainGrace
+	if k.worker.outages.err() != nil {
+		limit = 100 * time.Millisecond // it had its time
+	}
 	select {
 	case <-done:
-	case <-time.After(drainGrace):
+	case <-time.After(limit):
 		// Redis does not answer; the read ends by its own timeout.
 	}
 }

@@ -114,7 +114,7 @@ func TestACrashWithoutABubble(t *testing.T) {
 	env := pawltest.New(t, pawl.Config{})
 	for range 20 {
 		begun := make(chan struct{}, 10)
-		w := worker(t, env, pawl.WorkerConfig{VisibilityTimeout: 100 * time.Millisecond, MaxCrashes: 255},
+		w := worker(t, env, pawl.WorkerConfig{VisibilityTimeout: 2 * time.Second, MaxCrashes: 255},
 			func(ctx context.Context, _ *pawl.Job[welcome]) error {
 				begun <- struct{}{}
 				<-ctx.Done()

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/pawlq/pawl"
 )
 
 // instead says what is in a queue that does not have what was asked for.
@@ -42,8 +40,8 @@ func list(jobs []waitingJob) string {
 
 func describe(w waitingJob) string {
 	s := w.Kind + " " + text(w.Payload)
-	if w.State == pawl.StateDelayed {
-		s += fmt.Sprintf(", due in %v", time.Until(w.DueAt).Round(time.Millisecond))
+	if w.due > 0 {
+		s += fmt.Sprintf(", due in %v", w.due.Round(time.Millisecond))
 	}
 	if w.Attempt > 0 {
 		s += fmt.Sprintf(", failed %d times, last with %q", w.Attempt, w.LastError)

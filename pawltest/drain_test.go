@@ -189,12 +189,13 @@ func TestJobsThatDieUnrunAreInTheReport(t *testing.T) {
 	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
 		w := worker(t, env, pawl.WorkerConfig{}, done)
 		enqueue(t, env, "emails", other{})
-		enqueue(t, env, "emails", welcome{1}, pawl.Delay(2*time.Hour), pawl.ExpireIn(time.Minute))
+		enqueue(t, env, "emails", welcome{1}, pawl.ExpireIn(time.Minute))
+		env.Advance(2 * time.Minute)
 		report := env.Drain(w)
 		require.Empty(t, report.Runs)
 		require.Len(t, report.Dead, 2)
-		require.Equal(t, pawl.ReasonUnhandled, report.Dead[0].Reason)
-		require.Equal(t, pawl.ReasonExpired, report.Dead[1].Reason)
+		require.Equal(t, pawl.ReasonExpired, report.Dead[0].Reason)
+		require.Equal(t, pawl.ReasonUnhandled, report.Dead[1].Reason)
 	})
 }
 

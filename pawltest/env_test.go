@@ -55,9 +55,9 @@ func TestAStartedWorkerRunsUntilTheTestEnds(t *testing.T) {
 			return context.Cause(ctx)
 		})
 		env.Start(w)
-		require.Error(t, w.Run(context.Background()), "it runs already")
 		enqueue(t, env, "emails", welcome{1})
 		env.Advance(time.Second)
+		require.Error(t, w.Run(context.Background()), "it runs already")
 		require.NoError(t, w.Healthy())
 	})
 	require.Empty(t, text)
@@ -133,8 +133,9 @@ func TestNewHasTheRealClock(t *testing.T) {
 	for i := range 10 {
 		enqueue(t, env, "emails", welcome{i})
 	}
-	require.Len(t, env.DrainReady(w).Runs, 10)
-	require.Len(t, env.Drain(w).Runs, 10)
+	first := len(env.DrainReady(w).Runs)
+	require.GreaterOrEqual(t, first, 10, "more on a slow machine")
+	require.Len(t, env.Drain(w).Runs, 20-first)
 	env.Start(w)
 	for i := range 10 {
 		enqueue(t, env, "emails", welcome{i})

@@ -48,10 +48,7 @@ func compare(o pawl.Option, want *record.Record, job waitingJob) (same bool, has
 	case pawl.VisibilityTimeout:
 		return want.Visibility == got.Visibility, own(got.Visibility)
 	case pawl.Backoff:
-		if got.Backoff == nil {
-			return false, own(0)
-		}
-		return reflect.DeepEqual(want.Backoff, got.Backoff), fmt.Sprintf("%+v", *got.Backoff)
+		return reflect.DeepEqual(want.Backoff, got.Backoff), ownBackoff(got.Backoff)
 	default:
 		return false, "what pawltest cannot compare"
 	}
@@ -94,4 +91,11 @@ func ownUnique(u *record.Unique) string {
 		return own(0)
 	}
 	return fmt.Sprintf("%+v", pawl.Unique{Key: u.Key, Until: pawl.UniqueUntil(u.Until), For: u.For, OnDuplicate: pawl.OnDuplicate(u.OnDuplicate)})
+}
+
+func ownBackoff(b *record.Backoff) string {
+	if b == nil {
+		return own(0)
+	}
+	return fmt.Sprintf("%+v", pawl.Backoff{Base: b.Base, Factor: b.Factor, Max: b.Max, Jitter: pawl.Jitter(b.Jitter), Steps: b.Steps})
 }

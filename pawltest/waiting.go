@@ -3,9 +3,9 @@ package pawltest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/pawlq/pawl"
 	"github.com/pawlq/pawl/internal/jobid"
@@ -15,46 +15,62 @@ import (
 
 // waitingJob is a job that is ready or delayed, with all that is stored of it.
 type waitingJob struct {
-	pawl.JobInfo
+	pawl.RawJob
 	rec *record.Record
+	due time.Duration // from now; 0 if it is ready
 }
 
 // waiting are the waiting jobs of a queue, oldest first. Those whose record
 // cannot be read are left out: they have no type.
 func (e *Env) waiting(verb, queue string) []waitingJob {
 	e.t.Helper()
-	ctx := context.Background()
-	q := e.Client.Queue(queue)
-	if _, err := q.Stats(ctx); err != nil { // above all, a bad name
+	live, now, err := e.live(context.Background(), queue)
+	if err != nil {
 		e.t.Fatalf("pawltest: %s: %v", verb, err)
-	}
-	// docs/storage.md: a live job lies in a stream, under "r", or in a hash.
-	prefix := e.namespace + ":{" + queue + "}:"
-	entries, err := e.Redis.XRange(ctx, prefix+"jobs", "-", "+").Result()
-	records, err2 := e.Redis.HGetAll(ctx, prefix+"held").Result()
-	if err := errors.Join(err, err2); err != nil {
-		e.t.Fatalf("pawltest: %s: %v", verb, err)
-	}
-	for _, entry := range entries {
-		records[entry.ID], _ = entry.Values["r"].(string)
 	}
 	var jobs []waitingJob
-	for text, body := range records {
+	for text, body := range live {
 		id, ok := jobid.FromText(text)
 		rec, err := record.Decode([]byte(body))
 		if !ok || err != nil {
 			continue
 		}
-		info, err := q.Get(ctx, id)
-		if err != nil && !errors.Is(err, pawl.ErrNotFound) {
-			e.t.Fatalf("pawltest: %s: %v", verb, err)
-		}
-		if info.State == pawl.StateReady || info.State == pawl.StateDelayed {
-			jobs = append(jobs, waitingJob{info, rec})
-		}
+		w := waitingJob{RawJob: testhook.Job(e.Client, queue, id, rec).(pawl.RawJob), rec: rec}
+		w.Attempt = rec.Attempts
+		w.due = max(0, w.DueAt.Sub(now))
+		jobs = append(jobs, w)
 	}
 	slices.SortFunc(jobs, func(a, b waitingJob) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	return jobs
+}
+
+// live reads the records of the jobs that do not run, in one moment: a job lies
+// in a stream, under "r", or in a hash, and runs if it has a lease that holds
+// (docs/storage.md).
+func (e *Env) live(ctx context.Context, queue string) (records map[string]string, now time.Time, err error) {
+	if _, err := e.Client.Queue(queue).Stats(ctx); err != nil { // above all, a bad name
+		return nil, now, err
+	}
+	prefix := e.namespace + ":{" + queue + "}:"
+	tx := e.Redis.TxPipeline()
+	at := tx.Time(ctx)
+	stream := tx.XRange(ctx, prefix+"jobs", "-", "+")
+	held := tx.HGetAll(ctx, prefix+"held")
+	leases := tx.ZRangeWithScores(ctx, prefix+"leases", 0, -1)
+	if _, err := tx.Exec(ctx); err != nil {
+		return nil, now, err
+	}
+	records = held.Val()
+	for _, entry := range stream.Val() {
+		records[entry.ID], _ = entry.Values["r"].(string)
+	}
+	now = at.Val()
+	for _, lease := range leases.Val() {
+		if id, ok := lease.Member.(string); ok && int64(lease.Score) > now.UnixMilli() {
+			delete(records, id)
+		}
+	}
+	return records, now, nil
 }
 
 // Jobs are the waiting jobs of one type, decoded, oldest first: those that are

@@ -119,8 +119,10 @@ func verify(ctx context.Context, q *pawl.Queue, took time.Duration, first, secon
 	}
 	stats, err := q.Stats(ctx)
 	wrong = append(wrong, err)
-	want := pawl.Counters{Enqueued: 1, Started: 2, Done: 1, Crashed: 1}
-	if err == nil && (stats.Total != want || stats.Running != 0 || stats.Dead != 0) {
+	// Started and Released are not looked at: on a busy machine a worker may be
+	// leased the job too late to begin with it, and gives it back.
+	n := stats.Total
+	if err == nil && (n.Enqueued != 1 || n.Done != 1 || n.Crashed != 1 || n.Failed != 0 || stats.Running != 0 || stats.Dead != 0) {
 		wrong = append(wrong, fmt.Errorf("the queue says %+v", stats))
 	}
 	violations, err := q.Check(ctx)

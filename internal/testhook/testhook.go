@@ -5,7 +5,13 @@
 // options a []pawl.Option.
 package testhook
 
-import "time"
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pawlq/pawl/internal/record"
+)
 
 // View is a worker as it stands.
 type View struct {
@@ -31,6 +37,8 @@ var (
 	Abandon func(worker any)
 	// Codec is the pawl.Codec of a client.
 	Codec func(client any) any
+	// Job is the pawl.RawJob that a record describes, as its next run would see it.
+	Job func(client any, queue string, id uuid.UUID, rec *record.Record) any
 	// Encode is what enqueuing args with options would store, without the
 	// headers that Config.Inject adds, and the value that the codec encoded.
 	Encode func(client any, queue string, args, options any) (record []byte, value any, err error)

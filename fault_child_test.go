@@ -1,0 +1,107 @@
+package pawl_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl"
+)
+
+// childEnv has the test binary be a worker process: "<what> <addr> <visibility>".
+const childEnv = "PAWL_TEST_CHILD"
+
+// child serves queue q and tells on its standard output what happens. It ends
+// with the process that started it.
+func child(words string) {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(2)
+	}()
+	what, rest, _ := strings.Cut(words, " ")
+	addr, visibility, _ := strings.Cut(rest, " ")
+	v, _ := time.ParseDuration(visibility)
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	c, err := pawl.New(rdb, pawl.Config{Hooks: []pawl.Hook{teller{}}})
+	if err != nil {
+		panic(err)
+	}
+	w, err := pawl.NewWorker(c, pawl.WorkerConfig{Queues: pawl.Queues("q"), VisibilityTimeout: v})
+	if err != nil {
+		panic(err)
+	}
+	pawl.Handle(w, func(ctx context.Context, job *pawl.Job[note]) error {
+		fmt.Println("started", job.Args.N)
+		switch {
+		case what == "hang":
+			<-ctx.Done()
+			fmt.Println("cause", context.Cause(ctx))
+		case what == "poison" && job.Args.N == 7:
+			os.Exit(3)
+		case what == "poison":
+			<-time.After(5 * time.Millisecond)
+		}
+		return nil
+	})
+	fmt.Println("run", w.Run(context.Background()))
+}
+
+type teller struct{}
+
+func (teller) Done(_ context.Context, e pawl.Event) {
+	fmt.Println("done", e.Job.ID)
+	s, err := e.Job.Client().Queue("q").Stats(context.Background())
+	if err == nil && s.Ready+s.Delayed+s.Running == 0 {
+		fmt.Println("empty")
+	}
+}
+func (teller) LeaseLost(_ context.Context, e pawl.Event) { fmt.Println("lost", e.Job.ID) }
+
+// process is a child and what it tells.
+type process struct {
+	*exec.Cmd
+	lines *bufio.Scanner
+}
+
+func startChild(t *testing.T, what, addr string, visibility time.Duration) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, what, addr, visibility))
+	cmd.Stderr = os.Stderr
+	_, err := cmd.StdinPipe() // closes when this process ends
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	p := &process{cmd, bufio.NewScanner(out)}
+	t.Cleanup(func() {
+		_ = p.Process.Signal(syscall.SIGCONT)
+		p.kill()
+	})
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+// await reads until a line begins with word; false if the child ended first.
+func (p *process) await(word string) bool {
+	for p.lines.Scan() {
+		if strings.HasPrefix(p.lines.Text(), word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,151 @@
+package pawl_test
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/redistest"
+)
+
+func TestAJobOfAKilledWorkerRunsAgainSoon(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	e := newEnv(t, server.Client(t), nil)
+	_, err := e.Queue("q").Enqueue(t.Context(), note{}, pawl.MaxAttempts(1))
+	require.NoError(t, err)
+	const visibility = 2 * time.Second
+	p := startChild(t, "hang", server.Addr(), visibility)
+	require.True(t, p.await("started"))
+	w := e.Worker("q", pawl.WorkerConfig{VisibilityTimeout: visibility})
+	pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
+	stop := e.Start(w)
+	killed := time.Now()
+	p.kill()
+	again := e.Log.Wait(t, "started", 1)[0]
+	require.Less(t, time.Since(killed), visibility+2*time.Second)
+	require.Equal(t, 1, again.Job.Attempt, "a crash spends no attempt")
+	require.Equal(t, 1, again.Job.Crashes)
+	e.Log.Wait(t, "done", 1)
+	require.NoError(t, stop())
+	require.Len(t, e.Log.Of("crashed"), 1)
+}
+
+func TestAPoisonJobIsBuriedAlone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	e := newEnv(t, server.Client(t), nil)
+	q := e.Queue("q")
+	jobs := make([]note, 50)
+	for i := range jobs {
+		jobs[i].N = i
+	}
+	enqueued, err := q.EnqueueMany(t.Context(), pawl.Items(jobs))
+	require.NoError(t, err)
+	for starts := 1; ; starts++ {
+		require.LessOrEqual(t, starts, 12, "the poison job is run for ever")
+		p := startChild(t, "poison", server.Addr(), 300*time.Millisecond)
+		empty := p.await("empty")
+		p.kill()
+		if empty {
+			break
+		}
+	}
+	s, err := q.Stats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 49, s.Total.Done)
+	require.EqualValues(t, 1, s.Dead)
+	require.Zero(t, s.Total.Failed, "no attempt was spent")
+	dead, err := q.Dead().Get(t.Context(), enqueued[7].ID)
+	require.NoError(t, err)
+	require.Equal(t, pawl.ReasonCrashed, dead.Reason)
+	require.Equal(t, 3, dead.Crashes)
+}
+
+// frozen is a job whose worker was stopped in the handler for so long that its
+// lease is over.
+func frozen(t *testing.T) (*env, *redistest.Proxy, *process, pawl.ID) {
+	t.Helper()
+	const visibility = 500 * time.Millisecond
+	server := redistest.Start(t)
+	e := newEnv(t, server.Client(t), nil)
+	job, err := e.Queue("q").Enqueue(t.Context(), note{})
+	require.NoError(t, err)
+	proxy := behindProxy(t, server, 0).Proxy
+	p := startChild(t, "hang", proxy.Addr(), visibility)
+	require.True(t, p.await("started"))
+	require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
+	<-time.After(2 * visibility)
+	return e, proxy, p, job.ID
+}
+
+// layout is every key of q but the lanes, and the tokens, which are hints.
+func layout(t *testing.T, e *env) map[string]string {
+	t.Helper()
+	keys := redistest.Dump(t.Context(), e.Redis, "pawl:{q}:")
+	for key := range keys {
+		if strings.Contains(key, ":lane:") || strings.HasSuffix(key, ":wake") {
+			delete(keys, key)
+		}
+	}
+	return keys
+}
+
+func TestAZombieChangesNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("when another has finished its job", func(t *testing.T) {
+		t.Parallel()
+		e, proxy, p, _ := frozen(t)
+		w := e.Worker("q", pawl.WorkerConfig{})
+		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
+		stop := e.Start(w)
+		e.Log.Wait(t, "done", 1)
+		require.NoError(t, stop())
+		before := layout(t, e)
+		answered := proxy.On("settle", 1, redistest.Delay(0))
+		require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+		require.True(t, p.await("cause "+pawl.ErrLeaseLost.Error()))
+		<-answered
+		require.Equal(t, before, layout(t, e))
+	})
+	t.Run("but that its crash is given back while another runs it", func(t *testing.T) {
+		t.Parallel()
+		e, _, p, id := frozen(t)
+		q := e.Queue("q")
+		w := e.Worker("q", pawl.WorkerConfig{})
+		alive := make(chan struct{})
+		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error {
+			<-alive
+			return nil
+		})
+		stop := e.Start(w)
+		require.Equal(t, 1, e.Log.Wait(t, "started", 1)[0].Job.Crashes)
+		require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+		require.True(t, p.await("cause "+pawl.ErrLeaseLost.Error()))
+		redistest.Eventually(t, "its crash is given back", func(ctx context.Context) bool {
+			info, err := q.Get(ctx, id)
+			return err == nil && info.Crashes == 0 && info.State == pawl.StateRunning
+		})
+		close(alive)
+		e.Log.Wait(t, "done", 1)
+		require.NoError(t, stop())
+		s, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 1, s.Total.Done)
+	})
+	t.Run("and one whose job nobody took is still its holder", func(t *testing.T) {
+		t.Parallel()
+		e, _, p, _ := frozen(t)
+		require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+		require.True(t, p.await("cause "+pawl.ErrLeaseLost.Error()))
+		require.True(t, p.await("done"))
+		s, err := e.Queue("q").Stats(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Done: 1}, s.Total)
+	})
+}
