@@ -42,17 +42,18 @@ type group struct {
 	items []*item
 	size  int
 	done  chan struct{} // closed when err and the results stand
+	left  chan struct{} // closed when the caller has stopped waiting
 	err   error
 
 	call    *call // that carries it
 	flying  bool  // an attempt is under way
 	unsure  bool  // an attempt may have run
-	gone    bool  // the caller has stopped waiting
+	gone    bool  // the caller has stopped waiting, and left is closed
 	refusal error // of the last attempt that was refused
 }
 
 func newGroup(it *item) *group {
-	return &group{items: []*item{it}, size: it.size(), done: make(chan struct{})}
+	return &group{items: []*item{it}, size: it.size(), done: make(chan struct{}), left: make(chan struct{})}
 }
 
 func (g *group) add(it *item) {
@@ -87,10 +88,14 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 	default:
 	}
 	g.gone = true
+	close(g.left)
 	if g.unsure || g.flying && !g.call.withdraw() {
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
 	}
-	return errors.Join(context.Cause(ctx), g.refusal)
+	if g.refusal != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), g.refusal)
+	}
+	return context.Cause(ctx)
 }
 
 // start runs a flusher if there is work and none that will come to it soon.
@@ -171,7 +176,20 @@ func (b *batcher) commit(l *lane, groups []*group) {
 			return
 		}
 		b.land(groups, c)
-		time.Sleep(retryPause(n))
+		pause(groups, retryPause(n))
+	}
+}
+
+// pause waits before the next attempt, but not when nobody waits for it.
+func pause(groups []*group, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for _, g := range groups {
+		select {
+		case <-timer.C:
+			return
+		case <-g.left:
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (o *outcome) cancelled() *outcome {
 func (r *run) conclude(err error) (out *outcome) {
 	defer func() {
 		if p := recover(); p != nil { // in RetryFunc, or in an error's own methods
-			out = r.bury(ReasonPermanent, &PanicError{Value: p, Stack: debug.Stack()}, true)
+			out = r.bury(ReasonPermanent, &PanicError{Value: p, Stack: panicStack(debug.Stack())}, true)
 		}
 		out.event = r.event(out.err)
 	}()
@@ -44,6 +44,9 @@ func (r *run) conclude(err error) (out *outcome) {
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
+		if r.policy.maxAttempts == 1 && r.policy.maxCrashes == 1 {
+			return r.bury(ReasonExhausted, err, true) // at most once: it has begun
+		}
 		return &outcome{run: r, verb: verbRelease, err: err}
 	case errors.Is(cause, ErrCancelled):
 		return (&outcome{run: r}).cancelled()
@@ -157,7 +160,7 @@ func (r *run) bury(reason DeadReason, err error, failed bool) *outcome {
 		r.fail(&rec, errors.New(text))
 	}
 	rec.Dead = &record.PostMortem{Reason: string(reason), Error: text, Stack: stack,
-		Worker: r.feed.worker.cfg.Name, Build: build(), At: r.feed.now().UnixMilli()}
+		Worker: r.feed.worker.cfg.Name, Build: build(), At: r.feed.now().UnixMilli(), MaxAttempts: r.policy.maxAttempts}
 	return &outcome{run: r, verb: verbBury, record: rec.Append(nil), failed: failed, reason: reason, err: err, event: r.event(err)}
 }
 

@@ -69,6 +69,7 @@ func deadJob(q *queueState, idText, position, body string) DeadJob {
 	if p := rec.Dead; p != nil {
 		d.Reason, d.Error, d.Stack, d.Worker, d.Build = DeadReason(p.Reason), p.Error, p.Stack, p.Worker, p.Build
 		d.DiedAt = time.UnixMilli(p.At)
+		d.MaxAttempts = p.MaxAttempts
 	}
 	return d
 }

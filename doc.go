@@ -87,8 +87,9 @@
 //     discarded jobs, Sidekiq's dead set.
 //   - [DeadLetters.Redrive]: asynq's RunTask, BullMQ's and Sidekiq's retry of a
 //     dead job, SQS's redrive.
-//   - [Permanent]: asynq's SkipRetry, BullMQ's UnrecoverableError.
-//   - [Discard]: River's JobCancel, asynq's RevokeTask.
+//   - [Permanent]: asynq's SkipRetry, BullMQ's UnrecoverableError, River's
+//     JobCancel.
+//   - [Discard]: asynq's RevokeTask.
 //   - [Snooze]: River's JobSnooze, BullMQ's moveToDelayed.
 //   - [RetryAfter]: asynq's RetryDelayFunc, for one error.
 //   - [Unique]: asynq's Unique and TaskID, River's UniqueOpts, BullMQ's
@@ -99,9 +100,9 @@
 //     Sidekiq's perform_in and perform_at.
 //   - [Args], kind: asynq's task type, BullMQ's job name, Sidekiq's worker class.
 //   - [Handle]: asynq's ServeMux, River's AddWorker.
-//   - [Queues], [Weights]: the queues map of asynq's Config; [WorkerConfig].Strict is its
-//     StrictPriority.
-//   - [WorkerConfig].DrainTimeout: asynq's ShutdownTimeout, Sidekiq's timeout.
+//   - [Queues], [Weights]: the queues map of asynq's Config; WorkerConfig.Strict
+//     is its StrictPriority.
+//   - WorkerConfig.DrainTimeout: asynq's ShutdownTimeout, Sidekiq's timeout.
 //
 // # Where to read on
 //

@@ -64,6 +64,27 @@ func TestHandlersThatOutstayTheDrainAreReleasedUnspent(t *testing.T) {
 	})
 }
 
+func TestAJobThatMayRunAtMostOnceDiesWithItsWorker(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		job, err := e.Queue("mail").Enqueue(t.Context(), note{1}, pawl.MaxAttempts(1), pawl.MaxCrashes(1))
+		require.NoError(t, err)
+		w := e.Worker("mail", pawl.WorkerConfig{})
+		pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		stop := e.Start(w)
+		e.Log.Wait(t, "started", 1)
+		require.NoError(t, stop(), "nothing went back")
+		dead, err := e.Queue("mail").Dead().Get(t.Context(), job.ID)
+		require.NoError(t, err)
+		require.Equal(t, pawl.ReasonExhausted, dead.Reason)
+		require.Equal(t, 1, dead.MaxAttempts)
+		require.Empty(t, e.Log.Of("released"))
+	})
+}
+
 func TestAHandlerThatIgnoresItsContextIsReportedAndItsLeaseLapses(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {

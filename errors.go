@@ -29,7 +29,8 @@ var (
 	// ErrUnconfirmed: the connection failed or the context ended after the
 	// call was sent. The job may have been enqueued, once at most. Enqueue
 	// again with the same Unique key to be sure of one; give the key a
-	// Unique.For, or it may be free again because the first job is done.
+	// Unique.For, or it may be free again because the first job is done. It
+	// may wrap the context's error too: test for ErrUnconfirmed first.
 	ErrUnconfirmed = errors.New("pawl: not confirmed")
 )
 

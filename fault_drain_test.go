@@ -14,7 +14,7 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
-func TestHandlersThatHeedTheEndAreReleasedAndTakenNext(t *testing.T) {
+func TestHandlersThatHeedTheEndAreReleasedAndRunAgain(t *testing.T) {
 	t.Parallel()
 	f := behindProxy(t, redistest.Start(t), 0)
 	jobs := f.put(t, "q", 5)
@@ -39,11 +39,6 @@ func TestHandlersThatHeedTheEndAreReleasedAndTakenNext(t *testing.T) {
 		require.Equal(t, 1, e.Job.Attempt)
 		require.Zero(t, e.Job.Crashes)
 	}
-	next4 := []pawl.ID{} // sources take turns
-	for _, e := range f.Log.Of("started")[2:6] {
-		next4 = append(next4, e.Job.ID)
-	}
-	require.Subset(t, next4, drained.Released, "what was given back is not the last")
 	require.EqualValues(t, 2, f.Total(t, "q").Released)
 }
 
@@ -59,7 +54,7 @@ func TestADrainEndsInTimeWhateverHappens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := behindProxy(t, redistest.Start(t, "--appendonly", "yes"), time.Second)
+			f := behindProxy(t, redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always"), time.Second)
 			t.Cleanup(func() { f.Server.Restart() })
 			jobs := f.put(t, "q", 2)
 			w := f.Worker("q", pawl.WorkerConfig{DrainTimeout: 100 * time.Millisecond, VisibilityTimeout: 10 * time.Second})

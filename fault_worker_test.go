@@ -3,7 +3,6 @@ package pawl_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
@@ -112,7 +111,6 @@ func TestALongHandlerKeepsItsLease(t *testing.T) {
 // once, and the worker comes back by itself.
 func underLoad(t *testing.T, f *faulty, fault func()) {
 	t.Helper()
-	goroutines := runtime.NumGoroutine()
 	w := f.Worker("q", pawl.WorkerConfig{Concurrency: 10, VisibilityTimeout: 10 * time.Second})
 	var handled runs
 	pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
@@ -149,7 +147,6 @@ func underLoad(t *testing.T, f *faulty, fault func()) {
 	require.EqualValues(t, jobs+1, total.Enqueued)
 	require.EqualValues(t, jobs+1, total.Done)
 	require.EqualValues(t, jobs+1, total.Started)
-	_ = goroutines
 }
 
 func TestAWorkerComesBackByItself(t *testing.T) {

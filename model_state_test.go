@@ -156,10 +156,9 @@ func (s modelState) addStream(key, entry string, fields []string) {
 // key puts a key that is not of the fixed ones.
 func (s modelState) key(rest, value string, ttl bool) {
 	unique, ok := strings.CutPrefix(rest, "unique:")
-	switch {
-	case ok:
+	if ok {
 		s["unique "+unique] = fmt.Sprintf("%s ttl %t", value, ttl)
-	case !strings.HasPrefix(rest, "lane:"):
+	} else {
 		s["stray "+rest] = value
 	}
 }
@@ -193,7 +192,7 @@ func modelReadMini(m *miniredis.Miniredis, k *keyspace) modelState {
 	}
 	for _, key := range m.Keys() {
 		rest, _ := strings.CutPrefix(key, k.prefix)
-		if !slices.Contains(modelFixed, rest) {
+		if !strings.HasPrefix(rest, "lane:") && !slices.Contains(modelFixed, rest) {
 			value, _ := m.Get(key)
 			s.key(rest, value, m.TTL(key) > 0)
 		}
@@ -241,7 +240,7 @@ func modelReadRedis(ctx context.Context, rdb *redis.Client, k *keyspace) (modelS
 	values := map[string]*redis.StringCmd{}
 	ttls := map[string]*redis.DurationCmd{}
 	for _, key := range keys.Val() {
-		if rest, _ := strings.CutPrefix(key, k.prefix); !slices.Contains(modelFixed, rest) {
+		if rest, _ := strings.CutPrefix(key, k.prefix); !strings.HasPrefix(rest, "lane:") && !slices.Contains(modelFixed, rest) {
 			values[rest], ttls[rest] = pipe.Get(ctx, key), pipe.PTTL(ctx, key)
 		}
 	}

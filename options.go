@@ -70,7 +70,8 @@ type Timeout time.Duration
 
 // MaxCrashes is how many workers a job may take down before it is dead, at
 // most 255. 0 is not set. MaxCrashes(1) with MaxAttempts(1) is at-most-once
-// delivery.
+// delivery: once its handler has been called the job is never run again, nor
+// given back at shutdown, but dies if the run does not succeed.
 type MaxCrashes int
 
 // VisibilityTimeout is the time without heartbeat after which another worker

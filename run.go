@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func (r *run) execute() {
 			if value == nil {
 				value = "the handler ended its goroutine (runtime.Goexit)"
 			}
-			err = &PanicError{Value: value, Stack: debug.Stack()}
+			err = &PanicError{Value: value, Stack: panicStack(debug.Stack())}
 		}
 		if out == nil {
 			out = r.conclude(err)
@@ -134,6 +135,17 @@ func (r *run) execute() {
 		err = r.own.run(r.ctx, r.job)
 	}
 	returned = true
+}
+
+// panicStack leaves out the frames between the panic and its recovery, so that
+// the first line is the code that panicked.
+func panicStack(stack []byte) []byte {
+	head, rest, _ := bytes.Cut(stack, []byte("\n"))
+	if at := bytes.Index(rest, []byte("\npanic(")); at >= 0 {
+		lines := bytes.SplitN(rest[at+1:], []byte("\n"), 3) // the call and its place
+		return bytes.Join([][]byte{head, lines[len(lines)-1]}, []byte("\n"))
+	}
+	return stack
 }
 
 func (r *run) event(err error) Event {

@@ -71,7 +71,7 @@ func (k *waker) poke(f *feed) {
 // interrupt ends the read that is under way, or the next.
 func (k *waker) interrupt() {
 	ctx := context.Background()
-	pipe := k.worker.client.rdb.Pipeline()
+	pipe := k.worker.client.rdb.TxPipeline() // no key without an expiry, whatever happens
 	pipe.LPush(ctx, k.stop, "1")
 	pipe.PExpire(ctx, k.stop, time.Minute)
 	_, _ = pipe.Exec(ctx)

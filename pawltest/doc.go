@@ -5,7 +5,8 @@
 //	func TestSignUpSendsAWelcome(t *testing.T) {
 //		t.Parallel()
 //		pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
-//			app := NewApp(env.Client)
+//			app, err := NewApp(env.Client)
+//			require.NoError(t, err)
 //			require.NoError(t, app.SignUp(t.Context(), "ada@example.com"))
 //			pawltest.RequireEnqueued(env, "emails", Welcome{"ada@example.com"}, pawl.Delay(time.Hour))
 //
@@ -15,10 +16,12 @@
 //		})
 //	}
 //
+// More of it, compiled and run, is in example_usage_test.go.
+//
 // To call one handler, no package is needed: a literal will do. Its methods
 // do nothing.
 //
-//	err := handler(ctx, &pawl.Job[Welcome]{Args: Welcome{UserID: 42}})
+//	err := handler(ctx, &pawl.Job[Welcome]{Args: Welcome{Email: "ada@example.com"}})
 //
 // # Time
 //

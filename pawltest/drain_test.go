@@ -237,7 +237,7 @@ func TestADrainSeesWhatComesWhileItWaits(t *testing.T) {
 func TestManyJobsDrain(t *testing.T) {
 	t.Parallel()
 	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
-		args := make([]welcome, 3000)
+		args := make([]welcome, 1000)
 		_, err := env.Client.Queue("emails").EnqueueMany(t.Context(), pawl.Items(args))
 		require.NoError(t, err)
 		w := worker(t, env, pawl.WorkerConfig{Concurrency: 100}, done)

@@ -106,7 +106,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestADelayIsToldFromJobsOfTheSameMoment(t *testing.T) {
 	t.Parallel()
 	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
-		args := make([]welcome, 5000) // whose ids are 5 ms apart at last
+		args := make([]welcome, 1500) // whose ids are 1.5 ms apart at last
 		_, err := env.Client.Queue("emails").EnqueueMany(t.Context(), pawl.Items(args))
 		require.NoError(t, err)
 		enqueue(t, env, "emails", welcome{1}, pawl.Delay(time.Hour))

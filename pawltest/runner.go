@@ -74,9 +74,10 @@ func (e *Env) use(verb string, w *pawl.Worker) *runner {
 	return nil
 }
 
-// Start runs w until the test ends, and fails the test if Run does. Jobs that
-// the end of the test interrupts are no failure, as long as their handlers heed
-// their contexts.
+// Start runs w until the test ends, and fails the test if Run does. While it is
+// idle it asks for work every few seconds, so days take long to pass beside it;
+// a Drain of a worker that was not started jumps over them. Jobs that the end of
+// the test interrupts are no failure, if their handlers heed their contexts.
 func (e *Env) Start(w *pawl.Worker) {
 	e.t.Helper()
 	if e.use("Start", w) != nil {

@@ -37,7 +37,9 @@ func (e *Env) waiting(verb, queue string) []waitingJob {
 		}
 		w := waitingJob{RawJob: testhook.Job(e.Client, queue, id, rec).(pawl.RawJob), rec: rec}
 		w.Attempt = rec.Attempts
-		w.due = max(0, w.DueAt.Sub(now))
+		if rec.Due > 0 {
+			w.due = max(0, w.DueAt.Sub(now))
+		}
 		jobs = append(jobs, w)
 	}
 	slices.SortFunc(jobs, func(a, b waitingJob) int { return bytes.Compare(a.ID[:], b.ID[:]) })

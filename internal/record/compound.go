@@ -146,12 +146,13 @@ func putDead(b []byte, p *PostMortem) []byte {
 	b = appendString(b, p.Worker)
 	b = appendString(b, p.Build)
 	b = appendUint(b, p.At)
+	b = appendUint(b, int64(p.MaxAttempts))
 	return end(b, start)
 }
 
 func (v *reader) dead() *PostMortem {
 	return &PostMortem{
 		Reason: v.string(), Error: v.string(), Stack: v.string(),
-		Worker: v.string(), Build: v.string(), At: v.int64(),
+		Worker: v.string(), Build: v.string(), At: v.int64(), MaxAttempts: v.int(),
 	}
 }

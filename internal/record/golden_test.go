@@ -28,7 +28,7 @@ func golden() map[string]*record.Record {
 			Timeout:       -1,
 			Failures:      []record.Failure{{Attempt: 1, At: 1750000001000, Took: 20 * time.Millisecond, Text: "card declined"}},
 			FirstFailedAt: 1750000001000,
-			Dead:          &record.PostMortem{Reason: "permanent", Error: "card declined", Worker: "host-1", Build: "v1", At: 1750000001020},
+			Dead:          &record.PostMortem{Reason: "permanent", Error: "card declined", Worker: "host-1", Build: "v1", At: 1750000001020, MaxAttempts: 3},
 		},
 	}
 }
@@ -58,7 +58,7 @@ func fullRecord() *record.Record {
 		FirstFailedAt: 1750000001000, Redrives: 1, Snoozes: 4, PutBacks: 6, UnknownSince: 1750000000500,
 		Dead: &record.PostMortem{
 			Reason: "exhausted", Error: "timeout", Stack: "main.go:1",
-			Worker: "host-1", Build: "v1.2.3", At: 1750000099000,
+			Worker: "host-1", Build: "v1.2.3", At: 1750000099000, MaxAttempts: 8,
 		},
 		Extra: []record.Field{{Tag: 200, Value: []byte{1, 255}}, {Tag: 255}},
 	}

@@ -131,4 +131,5 @@ type PostMortem struct {
 	Reason, Error, Stack string
 	Worker, Build        string
 	At                   int64 // ms
+	MaxAttempts          int   // that applied to its last run
 }

@@ -140,6 +140,8 @@ func anyPostMortem() *rapid.Generator[record.PostMortem] {
 			Worker: anyText().Draw(t, "Worker"),
 			Build:  anyText().Draw(t, "Build"),
 			At:     anyTime().Draw(t, "At"),
+
+			MaxAttempts: rapid.IntRange(0, 10000).Draw(t, "MaxAttempts"),
 		}
 	})
 }
