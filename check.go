@@ -3,7 +3,6 @@ package pawl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -13,7 +12,7 @@ import (
 type Violation struct{ Key, ID, Text string }
 
 func (v Violation) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", v.Key, v.ID, v.Text))
+	return v.Key + ": " + strings.TrimSpace(v.ID+" "+v.Text)
 }
 
 // checkPage is how many ids one script call looks at.

@@ -134,6 +134,30 @@ func TestAStuckHandlerIsReportedOnceAndKeepsItsJob(t *testing.T) {
 	})
 }
 
+func TestHealthyTellsAnOutageWhileEverySlotIsBusy(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		_, err := e.Queue("mail").Enqueue(t.Context(), note{1})
+		require.NoError(t, err)
+		w := e.Worker("mail", pawl.WorkerConfig{Concurrency: 1, VisibilityTimeout: time.Hour})
+		var y tally
+		pawl.Handle(w, y.handle(2*time.Hour), pawl.Timeout(pawl.NoTimeout))
+		require.Error(t, w.Healthy(), "not started")
+		stop := e.Start(w)
+		e.Log.Wait(t, "started", 1)
+		require.NoError(t, w.Healthy())
+		e.Mini.SetError("LOADING it is away")
+		e.Log.Wait(t, "outage", 1)
+		require.ErrorContains(t, w.Healthy(), "LOADING")
+		e.Mini.SetError("")
+		e.Log.Wait(t, "back", 1)
+		require.NoError(t, w.Healthy())
+		e.Log.Wait(t, "done", 1)
+		require.NoError(t, stop())
+		require.Len(t, e.Log.Of("outage"), 1)
+	})
+}
+
 func TestCancelEndsAJobInAnyState(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {

@@ -46,7 +46,7 @@ func ExampleDefine() {
 	// Output: receipt for order 7, at most 12 attempts
 }
 
-// renamed was "signup.welcome" once, and jobs under that name may wait yet.
+// renamed was "welcome" once, and jobs under that name may wait yet.
 type renamed struct{ Welcome }
 
 func (renamed) Kind() string          { return "welcome.v2" }

@@ -78,6 +78,17 @@ func ExampleWorkerQueue() {
 	// Output: <nil>
 }
 
+// Weights is short for queues of which only the weights matter.
+func ExampleWeights() {
+	m := inMemory()
+	defer m.stop()
+	_, err := pawl.NewWorker(m.Client, pawl.WorkerConfig{
+		Queues: pawl.Weights(map[string]int{"payments": 3, "reports": 1}),
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
 // All that is wrong with a configuration is in one error.
 func ExampleNewWorker() {
 	m := inMemory()

@@ -146,6 +146,8 @@ func TestAZombieChangesNothing(t *testing.T) {
 		require.True(t, p.await("done"))
 		s, err := e.Queue("q").Stats(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Done: 1}, s.Total)
+		// It may have taken the lease that ran out itself, for the same run.
+		require.EqualValues(t, 1, s.Total.Done)
+		require.Zero(t, s.Total.Failed+s.Total.Retried+s.Total.Released)
 	})
 }

@@ -137,8 +137,8 @@ func TestRefusalsThatPassAreWaitedOutAndSayNoJobWasMade(t *testing.T) {
 		word      string
 		make, end func()
 	}{
-		{"READONLY", func() { require.NoError(t, f.Direct.SlaveOf(t.Context(), "127.0.0.1", "1").Err()) },
-			func() { require.NoError(t, f.Direct.SlaveOf(t.Context(), "NO", "ONE").Err()) }},
+		{"READONLY", func() { require.NoError(t, f.Direct.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err()) },
+			func() { require.NoError(t, f.Direct.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err()) }},
 		{"NOREPLICAS", func() { set("min-replicas-to-write", "1") }, func() { set("min-replicas-to-write", "0") }},
 		{"MISCONF", func() { f.breakSaving(t) }, func() { set("stop-writes-on-bgsave-error", "no") }},
 	} {

@@ -14,7 +14,7 @@ type keyspace struct {
 	due    string // sorted set: ids in held that wait for a time
 	prio   string // sorted set: ids in held that are ready, with a priority
 	leases string // sorted set: ids being run, by deadline
-	runs   string // hash: id -> token, crashes, flags
+	runs   string // hash: id -> run entry
 	dead   string // stream: post-mortems
 	index  string // hash: id -> entry of dead
 	meta   string // hash: last id, cursor, fence, counters

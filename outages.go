@@ -12,24 +12,33 @@ import (
 // is one line in the log, however many queues it serves.
 type outages struct {
 	mu    sync.Mutex
-	errs  map[*feed]error
+	errs  map[outage]error
 	since time.Time
 }
 
+// outage is what cannot reach Redis: the loop of a feed, or its renewals, which
+// are all that a worker sends while its slots are full.
+type outage struct {
+	feed     *feed
+	renewals bool
+}
+
+// has reports whether the feed's loop is in an outage.
 func (o *outages) has(f *feed) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.errs[f] != nil
+	return o.errs[outage{feed: f}] != nil
 }
 
-func (o *outages) begin(f *feed, err error) {
+func (o *outages) begin(part outage, err error) {
+	f := part.feed
 	err = fmt.Errorf("pawl: serve %s: %w", f.q.name, err)
 	o.mu.Lock()
 	first := len(o.errs) == 0
 	if o.errs == nil {
-		o.errs = map[*feed]error{}
+		o.errs = map[outage]error{}
 	}
-	o.errs[f] = err
+	o.errs[part] = err
 	if first {
 		o.since = time.Now()
 	}
@@ -41,10 +50,11 @@ func (o *outages) begin(f *feed, err error) {
 	}
 }
 
-func (o *outages) end(f *feed) {
+func (o *outages) end(part outage) {
+	f := part.feed
 	o.mu.Lock()
-	last := len(o.errs) == 1 && o.errs[f] != nil
-	delete(o.errs, f)
+	last := len(o.errs) == 1 && o.errs[part] != nil
+	delete(o.errs, part)
 	took := time.Since(o.since)
 	o.mu.Unlock()
 	if last {

@@ -68,7 +68,7 @@ func Discard(err error) error { return &discardError{err} }
 // panic(pawl.Permanent(err)) is permanent.
 type PanicError struct {
 	Value any    // what panic was called with
-	Stack []byte // as debug.Stack gives it, of the goroutine that panicked
+	Stack []byte // as debug.Stack gives it, from the frame that panicked on, of the goroutine that panicked
 }
 
 // Error is "panic: " and the value as fmt prints it, without the stack.

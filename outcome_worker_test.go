@@ -27,12 +27,15 @@ var outcomes = map[string]struct {
 	"a wrapped Permanent dies": {func(context.Context, *pawl.Job[note]) error {
 		return fmt.Errorf("charge: %w", pawl.Permanent(errors.New("bad")))
 	}, "dead", pawl.ReasonPermanent, "charge: bad", 1},
-	"RetryAfter retries":          {func(context.Context, *pawl.Job[note]) error { return pawl.RetryAfter(time.Minute, errors.New("503")) }, "retry", "", "503", 1},
-	"Snooze spends no attempt":    {func(context.Context, *pawl.Job[note]) error { return pawl.Snooze(time.Minute) }, "snoozed", "", "", 0},
-	"Discard drops":               {func(context.Context, *pawl.Job[note]) error { return pawl.Discard(errors.New("old")) }, "discarded", "", "old", 0},
-	"a panic is an error":         {func(context.Context, *pawl.Job[note]) error { panic("boom") }, "retry", "", "boom", 1},
-	"a nil map write is an error": {func(context.Context, *pawl.Job[note]) error { var m map[int]int; m[1] = 1; return nil }, "retry", "", "nil map", 1},
-	"Goexit is an error":          {func(context.Context, *pawl.Job[note]) error { runtime.Goexit(); return nil }, "retry", "", "Goexit", 1},
+	"RetryAfter retries":       {func(context.Context, *pawl.Job[note]) error { return pawl.RetryAfter(time.Minute, errors.New("503")) }, "retry", "", "503", 1},
+	"Snooze spends no attempt": {func(context.Context, *pawl.Job[note]) error { return pawl.Snooze(time.Minute) }, "snoozed", "", "", 0},
+	"Discard drops":            {func(context.Context, *pawl.Job[note]) error { return pawl.Discard(errors.New("old")) }, "discarded", "", "old", 0},
+	"a panic is an error":      {func(context.Context, *pawl.Job[note]) error { panic("boom") }, "retry", "", "boom", 1},
+	"a runtime error is an error": {func(_ context.Context, job *pawl.Job[note]) error {
+		var none []int
+		return errors.New(fmt.Sprint(none[job.Attempt]))
+	}, "retry", "", "index out of range", 1},
+	"Goexit is an error": {func(context.Context, *pawl.Job[note]) error { runtime.Goexit(); return nil }, "retry", "", "Goexit", 1},
 }
 
 func TestOutcomes(t *testing.T) {

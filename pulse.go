@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -25,7 +26,9 @@ type extension struct {
 // contexts of runs whose lease ran out by the local clock, whether or not Redis
 // can be reached, and reports handlers that are stuck. It ends with stop.
 func (f *feed) pulse(stop <-chan struct{}) {
-	beats := make(chan bool, 1)
+	beats := make(chan error, 1)
+	renewals := outage{feed: f, renewals: true}
+	defer f.worker.outages.end(renewals)
 	beating, failures := false, 0
 	last, again := time.Now(), time.Time{} // the last renewal, and the next if it failed
 	timer := time.NewTimer(0)
@@ -36,16 +39,21 @@ func (f *feed) pulse(stop <-chan struct{}) {
 			return
 		case <-f.beat:
 		case <-timer.C:
-		case ok := <-beats:
+		case err := <-beats:
 			beating = false
-			failures = min(failures+1, 7)
-			if ok {
+			if failures++; err == nil {
 				failures = 0
+			} else {
+				f.worker.outages.begin(renewals, err)
 			}
 			again = time.Now().Add(retryPause(failures))
 		}
 		now := time.Now()
 		every, next := f.inspect(now)
+		if failures == 0 || every == 0 { // renewed, or nothing to renew
+			failures = 0
+			f.worker.outages.end(renewals)
+		}
 		due := last.Add(every)
 		if failures > 0 {
 			due = again
@@ -122,8 +130,8 @@ func (r *run) reportStuck() {
 }
 
 // renew extends the lease of every run, those that wait to be stored included.
-// It reports whether all calls were answered.
-func (f *feed) renew() bool {
+// Its error is that of the first call without an answer.
+func (f *feed) renew() error {
 	f.extender.mu.Lock()
 	defer f.extender.mu.Unlock()
 	f.mu.Lock()
@@ -134,15 +142,15 @@ func (f *feed) renew() bool {
 	f.mu.Unlock()
 	for len(all) > 0 {
 		n := min(len(all), maxCallItems)
-		if !f.extend(all[:n]) {
-			return false
+		if err := f.extend(all[:n]); err != nil {
+			return err
 		}
 		all = all[n:]
 	}
-	return true
+	return nil
 }
 
-func (f *feed) extend(batch []extension) bool {
+func (f *feed) extend(batch []extension) error {
 	k, l := &f.q.keys, f.extender.lane
 	c := &call{script: scriptExtend, keys: []string{k.leases, k.runs, l.key}, args: []any{l.next()}}
 	for _, e := range batch {
@@ -150,12 +158,15 @@ func (f *feed) extend(batch []extension) bool {
 	}
 	attempt(context.Background(), f.q.client.rdb, c)
 	if c.err != nil {
-		return false
+		return c.err
 	}
 	marks, err := c.text()
-	if err != nil || len(marks) != len(batch) {
+	if err == nil && len(marks) != len(batch) {
+		err = fmt.Errorf("script extend answered %q for %d jobs", marks, len(batch))
+	}
+	if err != nil {
 		f.extender.lane = newLane(k)
-		return false
+		return err
 	}
 	for i, e := range batch {
 		switch marks[i] {
@@ -170,7 +181,7 @@ func (f *feed) extend(batch []extension) bool {
 			f.mu.Unlock()
 		}
 	}
-	return true
+	return nil
 }
 
 // lose ends a run whose lease is gone, unless it has a newer one by now or its

@@ -156,7 +156,7 @@ func (f *feed) roundTrip(calls []*call) bool {
 		f.receive(l)
 	}
 	if failure != nil {
-		f.worker.outages.begin(f, failure)
+		f.worker.outages.begin(outage{feed: f}, failure)
 		f.mu.Lock()
 		if l := f.leasing; l != nil && !l.call.unsure {
 			f.abandonLease(false) // the other queues need its slots meanwhile
@@ -168,10 +168,10 @@ func (f *feed) roundTrip(calls []*call) bool {
 	}
 	if wasOut {
 		f.cautious = time.Now().Add(f.worker.cfg.VisibilityTimeout / 3)
-		if !f.renew() {
+		if f.renew() != nil {
 			return false
 		}
-		f.worker.outages.end(f)
+		f.worker.outages.end(outage{feed: f})
 		f.worker.wakers[f.index].poke(f)
 	}
 	return true

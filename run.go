@@ -195,7 +195,7 @@ func (r *run) uniqueKey() string {
 	return r.rec.Unique.Key
 }
 
-// lose ends the handler's context because its lease is gone, once.
+// reportLost ends the handler's context because its lease is gone, once.
 func (r *run) reportLost() {
 	r.feed.mu.Lock()
 	again := r.lost

@@ -23,9 +23,7 @@ func TestEachScriptTakesFiveHundredItems(t *testing.T) {
 			}
 			ids, _ := r.enqueue(keys, jobs...)
 			if strings.HasPrefix(form, "d 60000") {
-				for _, id := range ids {
-					r.ripen(id)
-				}
+				r.ripen(ids...)
 			}
 			got := r.lease(ask{n: n})
 			require.Len(t, got.jobs, n)

@@ -146,9 +146,9 @@ func TestTheHashIsLostWhileJobsRun(t *testing.T) {
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
 		for name, c := range map[string]struct{ running, n int }{
 			"a few running":  {4, 10},
-			"many running":   {1200, 10},
+			"many running":   {600, 10},
 			"one at a time":  {4, 1},
-			"many, one slot": {1200, 1},
+			"many, one slot": {600, 1},
 		} {
 			t.Run(name+": none is leased twice", func(t *testing.T) {
 				t.Parallel()

@@ -94,9 +94,7 @@ func TestSequencesAreCompared(t *testing.T) {
 func TestALaneOfGarbageBreaksNothing(t *testing.T) {
 	t.Parallel()
 	eachWrite(t, func(t *testing.T, r *rig, _ string, s shot) {
-		clean := newLane(&r.k)
 		garbage := []string{"", " ", "x", "7", "7x 7", "x 7", "\x00\xff", "nil nil", " 7 x", "6 ", "-1 x", "1e999x y"}
-		before := r.whole()
 		for _, text := range garbage {
 			l := newLane(&r.k)
 			r.do("SET", l.key, text)
@@ -105,9 +103,6 @@ func TestALaneOfGarbageBreaksNothing(t *testing.T) {
 			require.Contains(t, r.do("GET", l.key), "7 ", "the lane works again")
 			r.do("DEL", l.key)
 		}
-		_, err := r.send(clean, 1, s)
-		require.NoError(t, err)
-		_ = before
 	})
 }
 

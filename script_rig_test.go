@@ -162,14 +162,18 @@ func (r *rig) take(nonce string) hold {
 	return hold{got.jobs[0].id, got.token}
 }
 
-// lapse lets a lease run out.
-func (r *rig) lapse(ids ...string) {
-	for _, id := range ids {
-		require.EqualValues(r.t, 1, r.do("ZADD", r.k.leases, "XX", "CH", 1000, id))
-	}
-}
+// lapse lets leases run out.
+func (r *rig) lapse(ids ...string) { r.t.Helper(); r.rescore(r.k.leases, ids) }
 
-// ripen makes the time of a waiting job come.
-func (r *rig) ripen(id string) {
-	require.EqualValues(r.t, 1, r.do("ZADD", r.k.due, "XX", "CH", 1000, id))
+// ripen makes the time of waiting jobs come.
+func (r *rig) ripen(ids ...string) { r.t.Helper(); r.rescore(r.k.due, ids) }
+
+// rescore sets the score of members that are there to a time long past.
+func (r *rig) rescore(key string, ids []string) {
+	r.t.Helper()
+	args := []any{"ZADD", key, "XX", "CH"}
+	for _, id := range ids {
+		args = append(args, 1000, id)
+	}
+	require.EqualValues(r.t, len(ids), r.do(args...))
 }

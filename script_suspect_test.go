@@ -36,9 +36,7 @@ func TestAWorkerTakesOneSuspect(t *testing.T) {
 		for name, make := range map[string]func(r *rig) (flags, crashes string){
 			"after expired leases": func(r *rig) (string, string) { r.suspects(5); return "xs", "2" },
 			"among the due": func(r *rig) (string, string) {
-				for _, id := range r.many(5, newJob{rec(long, suspect), "d 60000 0 0 d 0"}) {
-					r.ripen(id)
-				}
+				r.ripen(r.many(5, newJob{rec(long, suspect), "d 60000 0 0 d 0"})...)
 				return "s", "2"
 			},
 			"among the priorities": func(r *rig) (string, string) {

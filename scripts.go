@@ -38,15 +38,25 @@ func loadScript(name string) *script {
 	var body strings.Builder
 	for line := range strings.Lines(readLua(name)) {
 		if lib, ok := strings.CutPrefix(line, "-- include: "); ok {
-			line = readLua("lib/" + strings.TrimSpace(lib))
+			body.WriteString(withoutComments(readLua("lib/" + strings.TrimSpace(lib))))
+		} else {
+			body.WriteString(withoutComments(line))
 		}
-		if comment := strings.TrimSpace(line); strings.HasPrefix(comment, "--") && !strings.Contains(comment, "\n") {
-			continue // Redis keeps and parses every byte of a script.
-		}
-		body.WriteString(line)
 	}
 	sum := sha1.Sum([]byte(body.String())) //nolint:gosec // see the import
 	return &script{name: name, body: body.String(), sha: hex.EncodeToString(sum[:])}
+}
+
+// withoutComments drops the lines that are comments: Redis keeps and parses
+// every byte of a script.
+func withoutComments(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 func readLua(name string) string {

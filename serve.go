@@ -74,7 +74,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	pulses.Wait()
 	if w.alive.Err() != nil {
 		for _, f := range w.feeds {
-			f.renew() // of nothing: it waits for a renewal that is under way
+			_ = f.renew() // of nothing: it waits for a renewal that is under way
 		}
 	}
 	return err

@@ -207,10 +207,10 @@ func checkQueues(cfg WorkerConfig) (errs []error) {
 		}
 		reserved += max(0, q.Reserve)
 	}
-	if reserved > cfg.Concurrency {
+	if reserved > max(0, cfg.Concurrency) {
 		bad("they reserve %d slots of a Concurrency of %d", reserved, cfg.Concurrency)
 	}
-	if reserved == cfg.Concurrency {
+	if reserved > 0 && reserved == cfg.Concurrency {
 		for _, q := range cfg.Queues {
 			if q.Reserve == 0 {
 				bad("the others reserve all %d slots, so %q would never run; raise Concurrency", reserved, q.Name)

@@ -23,7 +23,7 @@
 local now = math.floor(now_us() / 1000)
 local cursor_id = redis.call('HGET', KEYS[9], 'cursor') or '0-0'
 
--- Ids compare as texts once their first halves are equally long.
+-- Ids rise with their first halves, of which no two are alike.
 local function behind_cursor(id)
   local us, cursor_us = string.match(id, '^%d+'), string.match(cursor_id, '^%d+')
   if not us or not cursor_us then return false end
