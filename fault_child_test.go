@@ -58,13 +58,17 @@ func child(words string) {
 
 type teller struct{}
 
-func (teller) Done(_ context.Context, e pawl.Event) {
-	fmt.Println("done", e.Job.ID)
+func (teller) Done(_ context.Context, e pawl.Event)     { tell("done", e) }
+func (teller) Dead(_ context.Context, e pawl.DeadEvent) { tell("dead", e.Event) }
+
+func tell(what string, e pawl.Event) {
+	fmt.Println(what, e.Job.ID)
 	s, err := e.Job.Client().Queue("q").Stats(context.Background())
 	if err == nil && s.Ready+s.Delayed+s.Running == 0 {
 		fmt.Println("empty")
 	}
 }
+
 func (teller) LeaseLost(_ context.Context, e pawl.Event) { fmt.Println("lost", e.Job.ID) }
 
 // process is a child and what it tells.

@@ -48,7 +48,6 @@ func TestADrainEndsInTimeWhateverHappens(t *testing.T) {
 		"with Redis there":   func(*faulty) {},
 		"with Redis killed":  func(f *faulty) { f.Server.Kill() },
 		"with Redis frozen":  func(f *faulty) { f.Server.Pause() },
-		"with a black hole":  func(f *faulty) { f.Proxy.Blackhole(true) },
 		"with replies lost":  func(f *faulty) { f.Proxy.On("release", 0, redistest.RunDropReply) },
 		"with settles stuck": func(f *faulty) { f.Proxy.On("settle", 0, redistest.RunDropReplyAndHold) },
 	} {

@@ -189,6 +189,10 @@ func (f *feed) finish(out *outcome) {
 	out.run.cancel(nil)
 	if out.run.suspect {
 		f.worker.suspect.Unlock()
+		// Leases passed over the suspects that came after it.
+		for _, other := range f.worker.feeds {
+			other.wake()
+		}
 	}
 	f.worker.slots.give(f.index, 1)
 	f.poke()

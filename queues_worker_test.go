@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
@@ -128,6 +129,28 @@ func TestNoMoreThanConcurrencyRunAtOnceAndNoneWaitsLeased(t *testing.T) {
 		e.Log.Wait(t, "done", 50)
 		require.NoError(t, stop())
 		require.Equal(t, 4, y.most["a"])
+	})
+}
+
+func TestABacklogOfSuspectsRunsOneAtATimeWithoutPauses(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		const jobs = 20
+		fill(t, e, jobs, "a")
+		// As if two workers had died with all of them.
+		ctx := t.Context()
+		for _, entry := range e.Redis.XRange(ctx, "pawl:{a}:jobs", "-", "+").Val() {
+			require.NoError(t, e.Redis.ZAdd(ctx, "pawl:{a}:leases", redis.Z{Score: 1000, Member: entry.ID}).Err())
+			require.NoError(t, e.Redis.HSet(ctx, "pawl:{a}:runs", entry.ID, "1-x|1||").Err())
+			require.NoError(t, e.Redis.HSet(ctx, "pawl:{a}:meta", "cursor", entry.ID).Err())
+		}
+		w := e.Worker("a", pawl.WorkerConfig{})
+		var y tally
+		pawl.Handle(w, y.handle(time.Second))
+		start := time.Now()
+		e.Run(w, "done", jobs)
+		require.Equal(t, 1, y.most["a"])
+		require.Less(t, time.Since(start), (jobs+2)*time.Second)
 	})
 }
 

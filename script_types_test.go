@@ -26,6 +26,11 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 			before := r.whole()
 
 			_, err := r.send(l, 3, s)
+			if ends := s.script.name; strings.Contains(key, ":unique:") && (ends == "settle" || ends == "bury" || ends == "cancel") {
+				require.NoError(t, err, "the key is not the job's, and does not hold up its end")
+				require.Equal(t, "set", r.do("TYPE", key))
+				return
+			}
 			require.ErrorContains(t, err, "WRONGTYPE", "%s at %s", name, key)
 			require.Equal(t, classBroken, classify(err), "%s: %v", key, err)
 			require.Equal(t, before, r.whole(), "%s at %s", name, key)

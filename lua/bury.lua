@@ -18,6 +18,7 @@
 -- include: lane
 -- include: runs
 -- include: fence
+-- include: full
 -- include: unique_own
 -- include: tally
 

@@ -18,6 +18,7 @@
 -- include: time
 -- include: lane
 -- include: runs
+-- include: full
 -- include: unique_own
 -- include: tally
 
@@ -37,6 +38,7 @@ local till = KEYS[10] and unique_owned(KEYS[10], id)
 
 local answer = dead and 'dead' or 'missing'
 if fresh or held then
+  write_when_full(KEYS[5])
   if deadline and deadline > now then
     local token, crashes, flags_s, before_token = run_read(entry)
     if not string.find(flags_s, 'c', 1, true) then flags_s = 'c' end

@@ -12,6 +12,7 @@
 -- include: lane
 -- include: runs
 -- include: fence
+-- include: full
 
 local seen = lane_seen(KEYS[3], ARGV[1])
 if seen then return seen end

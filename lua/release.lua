@@ -14,6 +14,7 @@
 -- include: lane
 -- include: runs
 -- include: fence
+-- include: full
 -- include: wake
 -- include: tally
 

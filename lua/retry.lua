@@ -20,6 +20,7 @@
 -- include: head
 -- include: runs
 -- include: fence
+-- include: full
 -- include: wake
 -- include: tally
 

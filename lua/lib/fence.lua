@@ -27,9 +27,3 @@ local function fence(leases, runs, ids, tokens)
   end
   return marks, alive
 end
-
--- Redis decides at a script's first write whether memory allows it. Removing a
--- member that is not there never grows, and lets what follows run when full.
-local function write_when_full(leases)
-  redis.call('ZREM', leases, '')
-end

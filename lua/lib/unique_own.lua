@@ -1,17 +1,24 @@
 -- A unique key holds "<id> <mode> <until>": the job that holds it, "d" until it
 -- is done or "s" until it has started, and the ms to which its window lasts
 -- whatever becomes of the job (0: no window).
-local function unique_read(key)
-  local value_text = redis.call('GET', key)
+local function unique_parse(value_text)
   if not value_text then return nil, 'd', 0 end
   local id, mode, till = string.match(value_text, '^(%S+) (%a) (%d+)$')
   if not id then return nil, 'd', 0 end
   return id, mode, tonumber(till)
 end
 
--- unique_owned is the end of the key's window if id holds the key, else nil.
+local function unique_read(key)
+  return unique_parse(redis.call('GET', key))
+end
+
+-- unique_owned is the end of the key's window if id holds the key, else nil. A
+-- key that something else has made a list is not the job's, and must not stop
+-- the jobs that end with it.
 local function unique_owned(key, id)
-  local holder, _, till = unique_read(key)
+  local value_text = redis.pcall('GET', key)
+  if type(value_text) == 'table' then return nil end
+  local holder, _, till = unique_parse(value_text)
   return holder == id and till or nil
 end
 
