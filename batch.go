@@ -167,6 +167,13 @@ func (b *batcher) commit(l *lane, groups []*group) {
 			b.settle(groups, b.read(c, groups))
 			return
 		}
+		if cl == classBroken && !c.unsure && len(groups) > 1 {
+			// One caller's key of a wrong type must not be every caller's error.
+			for _, g := range groups {
+				b.commit(l, []*group{g})
+			}
+			return
+		}
 		err := c.verdict(cl)
 		if c.unsure && time.Since(c.first) > laneTrust {
 			err = c.giveUp(errors.New("no answer within a minute"))

@@ -23,6 +23,7 @@ type call struct {
 	first  time.Time
 
 	flying atomic.Bool  // an attempt is under way
+	doubt  atomic.Bool  // unsure, for those who do not wait for the attempt
 	wire   atomic.Int32 // how far it has come: unwritten, written or withdrawn
 	reply  any
 	err    error
@@ -110,6 +111,7 @@ func attempt(ctx context.Context, rdb redis.UniversalClient, calls ...*call) {
 	for _, c := range calls {
 		if c.class() == classUnknown {
 			c.unsure = true
+			c.doubt.Store(true)
 		}
 	}
 }
@@ -179,6 +181,9 @@ func (q *queueState) call(ctx context.Context, s *script, keys []string, args ..
 		if !c.flying.Load() { // then repeat is about to say what it knows
 			o := <-done
 			return o.text, o.err
+		}
+		if c.withdraw() && !c.doubt.Load() { // it still dials
+			return "", context.Cause(ctx)
 		}
 		return "", fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
 	}

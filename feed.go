@@ -39,6 +39,7 @@ type feed struct {
 	// cautious until: after an outage no expired lease is taken for one
 	// heartbeat, so that holders that lived through it can renew first.
 	cautious time.Time
+	pulsed   time.Time // when pulse last looked
 }
 
 // serverClock tells the server's time from its last answer.

@@ -56,6 +56,12 @@ func (f *feed) leaseCall(outage bool) *call {
 	if n <= 0 {
 		return nil
 	}
+	if len(f.running) > 0 && time.Since(f.pulsed) > f.worker.cfg.VisibilityTimeout/2 {
+		// This process was frozen. What it still runs is extended before anybody,
+		// itself included, takes it for lost.
+		f.cautious = time.Now().Add(f.worker.cfg.VisibilityTimeout / 3)
+		nudge(f.beat)
+	}
 	l := &leaseCall{n: n, wakes: f.wakes, suspect: f.worker.suspect.TryLock()}
 	k := &f.q.keys
 	l.call = &call{script: scriptLease,

@@ -247,7 +247,7 @@ func drawOptions(t *rapid.T, label string) []Option {
 		some("Delay", Delay(small(0)))
 	}
 	some("Priority", Priority(small(0)))
-	some("ExpireIn", ExpireIn(small(1)))
+	some("ExpireIn", ExpireIn(10+small(1))) // above any Delay here
 	some("Unique", Unique{Key: strings.Repeat("k", small(0))})
 	some("a", Header{"a", label})
 	some("b", Header{"b", label})

@@ -82,6 +82,7 @@ func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time) {
 		}
 	}
 	f.mu.Lock()
+	f.pulsed = now
 	for _, r := range f.running {
 		// A lease begins with the worker's visibility timeout: see leaseEnd.
 		if third := min(r.visibility, f.worker.cfg.VisibilityTimeout) / 3; every == 0 || third < every {

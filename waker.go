@@ -64,7 +64,7 @@ func (k *waker) poke(f *feed) {
 	}
 	k.mu.Unlock()
 	if missed {
-		k.interrupt()
+		go k.interrupt() // the feed's loop must not wait for it
 	}
 }
 
