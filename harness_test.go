@@ -23,8 +23,13 @@ func TestMain(m *testing.M) {
 		child(words)
 		return
 	}
+	redis.SetLogger(quiet{}) // the outages that tests make are no news
 	goleak.VerifyTestMain(m)
 }
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 // env is a Redis of its own and a client of it. Whatever a test does, Check
 // finds nothing afterwards in the queues it used.

@@ -27,9 +27,7 @@ var refused = map[string]bool{
 	"enqueue": true, "enqueue with a delay": true, "enqueue with a priority": true,
 	"enqueue under keys, one of them taken": true, "enqueue of a duplicate": true,
 	"redrive": true, "redrive with a priority": true, "redrive that is refused": true,
-	// These change nothing but the lane, or only flag a job; the caller is no
-	// worker, and can ask again.
-	"cancel of a running job": true, "cancel of a dead job": true,
+	"cancel of a dead job": true, // it changes nothing but the lane
 }
 
 func TestAFullRedisRefusesWholeCallsAndDrains(t *testing.T) {
