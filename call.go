@@ -109,6 +109,7 @@ func attempt(ctx context.Context, rdb redis.UniversalClient, calls ...*call) {
 		}
 	}
 	for _, c := range calls {
+		c.err = explain(c.err)
 		if c.class() == classUnknown {
 			c.unsure = true
 			c.doubt.Store(true)

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 
@@ -31,6 +32,19 @@ var classOfWord = map[string]class{
 	"NOAUTH": classDenied, "WRONGPASS": classDenied, "NOPERM": classDenied,
 }
 
+// unauthenticated is in what Redis answers, instead of NOAUTH, to a command of
+// many words on a connection that gave no password.
+const unauthenticated = "unauthenticated"
+
+// explain puts a word before an error that would not be understood.
+func explain(err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) && strings.Contains(reply.Error(), unauthenticated) {
+		return fmt.Errorf("NOAUTH: the server wants a password, and its client has none: %w", err)
+	}
+	return err
+}
+
 func classify(err error) class {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return classAnswered
@@ -55,8 +69,11 @@ func classifyReply(text string) class {
 	if c, ok := classOfWord[word]; ok {
 		return c
 	}
-	if strings.HasPrefix(text, "ERR max number of clients") {
+	switch {
+	case strings.HasPrefix(text, "ERR max number of clients"):
 		return classRefused
+	case strings.Contains(text, unauthenticated):
+		return classDenied
 	}
 	// Redis 6 and miniredis put a script's inner error behind words of their own.
 	if strings.Contains(text, "script") || strings.Contains(text, "<string>") {

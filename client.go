@@ -55,7 +55,7 @@ type Client struct {
 }
 
 // New validates cfg and makes a Client. It does not talk to Redis. Its error
-// wraps ErrInvalid or ErrName.
+// wraps ErrInvalid.
 func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if rdb == nil || reflect.ValueOf(rdb).Kind() == reflect.Pointer && reflect.ValueOf(rdb).IsNil() {
 		return nil, invalidf("New: the Redis client is nil; make one with redis.NewClient")
@@ -64,8 +64,8 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if c.namespace == "" {
 		c.namespace = defaultNamespace
 	}
-	if err := checkName(c.namespace); err != nil {
-		return nil, fmt.Errorf("Config.Namespace: %w", err)
+	if says := wrongName(c.namespace); says != "" {
+		return nil, invalidf("Config.Namespace %s", says)
 	}
 	if c.codec == nil {
 		c.codec = jsonCodec{}
@@ -91,6 +91,9 @@ func (c *Client) Queue(name string) *Queue {
 }
 
 func (c *Client) queue(name string) *queueState {
+	if c == nil || c.rdb == nil {
+		return &queueState{name: name, err: invalidf("the client is nil: make one with New; that of a RawJob literal is nil")}
+	}
 	if q, ok := c.queues.Load(name); ok {
 		return q.(*queueState)
 	}
@@ -119,6 +122,9 @@ type queueState struct {
 func (q *queueState) wrap(verb string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if q.err != nil { // whose text names the queue, quoted
+		return fmt.Errorf("pawl: %s: %w", verb, err)
 	}
 	return fmt.Errorf("pawl: %s %s: %w", verb, q.name, err)
 }

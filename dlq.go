@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlq/pawl/internal/jobid"
@@ -157,9 +158,11 @@ func await[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, 
 		err   error
 	}
 	done := make(chan result, 1)
+	var last atomic.Pointer[error] // why it takes so long
 	go func() {
 		for n := 0; ; n++ {
 			v, err := fn(context.WithoutCancel(ctx))
+			last.Store(&err)
 			if cl := classify(err); cl != classRefused && cl != classUnknown || ctx.Err() != nil {
 				done <- result{v, err}
 				return
@@ -175,6 +178,9 @@ func await[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, 
 		return r.value, r.err
 	case <-ctx.Done():
 		var zero T
+		if err := last.Load(); err != nil && *err != nil {
+			return zero, fmt.Errorf("%w: %w", context.Cause(ctx), *err)
+		}
 		return zero, context.Cause(ctx)
 	}
 }

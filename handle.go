@@ -91,10 +91,25 @@ func (w *Worker) register(kind string, h *handler, opts []HandleOption) {
 		w.errs = append(w.errs, fmt.Errorf("handler of kind %q: %w", kind, err))
 	}
 	h.policy = p
-	for i := len(w.cfg.Middleware) - 1; i >= 0; i-- {
-		h.run = w.cfg.Middleware[i](h.run)
+	for i := len(w.cfg.Middleware) - 1; i >= 0 && h.run != nil; i-- {
+		if h.run, err = wrapHandler(w.cfg.Middleware[i], h.run); err != nil {
+			w.errs = append(w.errs, invalidf("WorkerConfig.Middleware[%d], given the handler of kind %q: %w", i, kind, err))
+		}
 	}
 	w.handlers[kind] = h
+}
+
+// wrapHandler is next in a middleware, which is the user's code.
+func wrapHandler(m Middleware, next Handler) (h Handler, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			h, err = nil, fmt.Errorf("it panics: %v", p)
+		}
+	}()
+	if h = m(next); h == nil {
+		err = errors.New("it returns a nil Handler")
+	}
+	return h, err
 }
 
 // zeroArgs is a T whose methods can be called: a pointer type gets a new value.

@@ -42,14 +42,24 @@ func (k *keyspace) stop(worker string) string { return k.prefix + "stop:" + work
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-// checkName refuses what would break a key: a brace moves it to another slot,
-// a newline or NUL corrupts logs, and a glob character confuses operators.
+// checkName refuses a queue's name that would break its keys.
 func checkName(name string) error {
-	if namePattern.MatchString(name) {
-		return nil
+	if says := wrongName(name); says != "" {
+		return fmt.Errorf("%w %s", ErrName, says)
 	}
-	if len(name) > 128 {
-		return fmt.Errorf("%w: %d bytes long; at most 128", ErrName, len(name))
+	return nil
+}
+
+// wrongName says what is wrong with a part of a key, or "": a brace moves it to
+// another slot, a newline or NUL corrupts logs, and a glob character confuses
+// operators.
+func wrongName(name string) string {
+	switch {
+	case namePattern.MatchString(name):
+		return ""
+	case len(name) > 128:
+		return fmt.Sprintf("of %d bytes: use at most 128", len(name))
+	default:
+		return fmt.Sprintf("%q: use 1 to 128 letters, digits, '.', '_', '-' or ':'", name)
 	}
-	return fmt.Errorf("%w %q: use 1 to 128 letters, digits, '.', '_', '-' or ':'", ErrName, name)
 }

@@ -227,7 +227,18 @@ func TestWhatIsWrongWithRegistrationsIsRunsError(t *testing.T) {
 		for _, text := range []string{"MaxAttempts(-1)", `"note" has two handlers`, `"nil" is nil`, `"styled" is nil`} {
 			require.ErrorContains(t, err, text)
 		}
+		require.NotContains(t, err.Error(), "no handler")
 		require.ErrorIs(t, w.Run(t.Context()), pawl.ErrInvalid, "a second Run")
+		for says, m := range map[string]pawl.Middleware{
+			"nil Handler": func(pawl.Handler) pawl.Handler { return nil },
+			"panics: oh":  func(pawl.Handler) pawl.Handler { panic("oh") },
+		} {
+			w := e.Worker("mail", pawl.WorkerConfig{Middleware: []pawl.Middleware{m}})
+			pawl.Handle(w, ok)
+			err := w.Run(t.Context())
+			require.ErrorIs(t, err, pawl.ErrInvalid)
+			require.ErrorContains(t, err, says)
+		}
 		require.ErrorIs(t, e.Worker("mail", pawl.WorkerConfig{}).Run(t.Context()), pawl.ErrInvalid, "no handler")
 	})
 }

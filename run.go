@@ -128,6 +128,7 @@ func (r *run) execute() {
 	}()
 	hooks := &r.feed.worker.client.hooks
 	if strings.Contains(r.flags, "x") {
+		r.job.Logger().Warn("pawl: the job's lease ran out: its worker died or hung, and it comes again", "crashes", r.job.Crashes)
 		hooks.crashed(r.ctx, r.event(nil))
 	}
 	if out = r.unrun(); out == nil {

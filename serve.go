@@ -33,13 +33,14 @@ func (w *Worker) Run(ctx context.Context) error {
 		return invalidf("Run was called before; make a new worker")
 	}
 	defer w.ended.Store(true)
-	if len(w.handlers) == 0 {
+	if len(w.handlers)+len(w.errs) == 0 {
 		w.errs = append(w.errs, invalidf("the worker has no handler; register one with pawl.Handle"))
 	}
 	if err := errors.Join(w.errs...); err != nil {
 		return fmt.Errorf("pawl: run: %w", err)
 	}
 	w.prepare(ctx)
+	w.client.log.Info("pawl: worker serves", "worker", w.cfg.Name, "queues", names(w.cfg.Queues), "concurrency", w.cfg.Concurrency)
 
 	var loops, pulses, reads sync.WaitGroup
 	stopPulse, stopRead := make(chan struct{}), make(chan struct{})
@@ -78,6 +79,13 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+func names(queues []WorkerQueue) (names []string) {
+	for _, q := range queues {
+		names = append(names, q.Name)
+	}
+	return names
 }
 
 // prepare is what can only be known once the handlers are.
