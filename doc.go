@@ -100,8 +100,9 @@
 //     Sidekiq's perform_in and perform_at.
 //   - [Args], kind: asynq's task type, BullMQ's job name, Sidekiq's worker class.
 //   - [Handle]: asynq's ServeMux, River's AddWorker.
-//   - [Queues], [Weights]: the queues map of asynq's Config; WorkerConfig.Strict
-//     is its StrictPriority.
+//   - [Queues], [Weights]: the queues map of asynq's Config. For its
+//     StrictPriority set WorkerConfig.Strict and give the order by
+//     Queues("first", "second"), not by Weights.
 //   - WorkerConfig.DrainTimeout: asynq's ShutdownTimeout, Sidekiq's timeout.
 //
 // # Where to read on

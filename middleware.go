@@ -10,8 +10,17 @@ import "context"
 type Handler func(ctx context.Context, job *RawJob) error
 
 // Middleware wraps handlers: the first one given is the outermost. It is
-// called once for each handler, and what it returns once for each run. It may change the context, skip the handler, and
-// replace the error; it should not change the job.
+// called once for each handler, and what it returns once for each run. It may
+// change the context, skip the handler, and replace the error; it should not
+// change the job.
+//
+// A panic of the handler passes through it as a panic, and becomes a
+// *PanicError only outside of all middleware: one that must see it, or clear
+// up after it, uses defer. Permanent, Snooze, RetryAfter and Discard pass
+// through it as errors, so err != nil does not mean that the run failed.
+// IsPermanent tells the first; the others are told apart by the hooks, such as
+// OnSnoozed, OnRetry and OnDiscarded. An error must be returned as it is, or
+// wrapped with %w, or its outcome is lost.
 type Middleware func(next Handler) Handler
 
 // Classify turns errors of libraries that do not know pawl into outcomes:

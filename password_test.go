@@ -30,7 +30,11 @@ func TestAMissingOrWrongPasswordIsNamed(t *testing.T) {
 		} {
 			err := call()
 			require.ErrorContains(t, err, word, name)
-			require.NotErrorIs(t, err, pawl.ErrUnconfirmed, name)
+			if word == "WRONGPASS" {
+				// Without a password Redis ends the connection, and may do so
+				// before its answer has been read: then nobody can tell.
+				require.NotErrorIs(t, err, pawl.ErrUnconfirmed, name)
+			}
 			require.NotErrorIs(t, err, context.DeadlineExceeded, name)
 		}
 	}

@@ -13,6 +13,11 @@ import (
 )
 
 // WorkerConfig is a worker. Only Queues must be set.
+//
+// A worker needs at least 3 connections of the client's pool: for its round
+// trips, to renew leases, and to block on; 2 if Blocking is set. NewWorker
+// refuses a smaller pool of a redis.Client. The default of go-redis, 10 per
+// CPU, is plenty.
 type WorkerConfig struct {
 	// Queues to serve; see Queues and Weights.
 	Queues []WorkerQueue

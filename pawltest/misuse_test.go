@@ -127,5 +127,5 @@ func TestAdvanceNeedsABubble(t *testing.T) {
 func TestNewRefusesABadConfig(t *testing.T) {
 	t.Parallel()
 	text := failures(t, func(t testing.TB) { pawltest.New(t, pawl.Config{Namespace: "a b"}) })
-	require.Contains(t, text, "pawltest: New: Config.Namespace")
+	require.Contains(t, text, "pawltest: New: pawl: invalid: Config.Namespace")
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 
@@ -24,7 +25,7 @@ type Welcome struct {
 func (Welcome) Kind() string { return "welcome" } // stored with each job; finds its handler
 
 func serve(ctx context.Context, rdb redis.UniversalClient, namespace string) error {
-	client, err := pawl.New(rdb, pawl.Config{Namespace: namespace})
+	client, err := pawl.New(rdb, pawl.Config{Namespace: namespace, Logger: slog.Default()})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -18,7 +19,9 @@ func TestTheProgramOfTheReadmeSendsItsMail(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "run", ".")
 	cmd.Env = append(os.Environ(), exampleredis.Env+"=")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
+	var logged bytes.Buffer // what the worker tells an operator
+	cmd.Stderr = &logged
+	out, err := cmd.Output()
+	require.NoError(t, err, logged.String())
 	require.Equal(t, "welcome, user 42\n", string(out))
 }
