@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -115,6 +116,9 @@ func (b *batcher) flush() {
 			return
 		}
 		b.commit(l, groups)
+		// Callers who were just answered often have another job: it shall share
+		// the next call rather than wait for it.
+		runtime.Gosched()
 	}
 }
 
