@@ -173,6 +173,7 @@ func (b *batcher) commit(l *lane, groups []*group) {
 		}
 		if cl == classBroken && !c.unsure && len(groups) > 1 {
 			// One caller's key of a wrong type must not be every caller's error.
+			b.land(groups, c)
 			for _, g := range groups {
 				b.commit(l, []*group{g})
 			}

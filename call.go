@@ -50,6 +50,9 @@ type mark struct {
 
 // MarshalBinary is called by go-redis.
 func (m mark) MarshalBinary() ([]byte, error) {
+	if m.call.doubt.Load() && time.Since(m.call.first) > laneTrust {
+		return nil, errors.New("not sent: its lane may have forgotten it")
+	}
 	if !m.call.wire.CompareAndSwap(unwritten, written) && m.call.wire.Load() == withdrawn {
 		return nil, errors.New("not sent: nobody waits for it")
 	}

@@ -153,8 +153,12 @@ func (c *checker) uniques(keys []string) error {
 }
 
 func (c *checker) stream(node redis.Cmdable, key string) error {
+	last, err := node.XRevRangeN(c.ctx, key, "+", "-", 1).Result()
+	if err != nil || len(last) == 0 {
+		return err
+	}
 	for from := "-"; ; {
-		page, err := node.XRangeN(c.ctx, key, from, "+", checkPage).Result()
+		page, err := node.XRangeN(c.ctx, key, from, last[0].ID, checkPage).Result()
 		if err != nil || len(page) == 0 {
 			return err
 		}

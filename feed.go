@@ -195,7 +195,9 @@ func (f *feed) finish(out *outcome) {
 			other.wake()
 		}
 	}
-	f.worker.slots.give(f.index, 1)
+	if !out.run.slotless {
+		f.worker.slots.give(f.index, 1)
+	}
 	f.poke()
 }
 
@@ -206,29 +208,43 @@ func (f *feed) forget(r *run) {
 	}
 }
 
-// start runs a leased job, or hands the new token to a handler of this worker
-// that still runs it. It reports whether the job took a slot.
-func (f *feed) start(l leased) bool {
+// start runs a leased job, gives it back if there is no room for it, or hands
+// the new token to a handler of this worker that still runs it. It reports
+// whether the job took a slot.
+func (f *feed) start(l leased, room bool) bool {
 	f.mu.Lock()
 	held, quitting := f.running[l.id], f.quitting
+	var before extension
 	if held != nil {
+		before = extension{held, held.token, held.visibility}
 		held.token, held.until = l.token, held.leaseEnd(l.sent)
 	}
 	f.mu.Unlock()
-	if held != nil || quitting { // quitting: its lease runs out
+	if held != nil {
+		// Its lease ran out and a crash was counted, but its holder lives.
+		go f.takeBack(before)
 		return false
 	}
+	if quitting {
+		return false // its lease runs out
+	}
 	r := newRun(f, l)
+	until := r.until
 	f.mu.Lock()
 	f.running[l.id] = r // only loop adds to it, so nobody came in between
 	draining := f.draining
 	f.mu.Unlock()
-	if draining || !time.Now().Before(r.until) {
+	if draining || !room || !time.Now().Before(until) {
 		// Too late to run it: the worker stops, or the answer took so long.
-		f.finish(&outcome{run: r, verb: verbRelease, unrun: true, event: r.event(nil)})
-		return true
+		out := r.unrun()
+		if out == nil {
+			out = &outcome{run: r, verb: verbRelease, unrun: true, event: r.event(nil)}
+		}
+		r.slotless, r.suspect = !room, r.suspect && room
+		f.finish(out)
+		return room
 	}
-	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {
+	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || time.Until(until) < soon/2 || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {
 		nudge(f.beat)
 	}
 	go r.execute()

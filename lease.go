@@ -15,6 +15,7 @@ type leaseCall struct {
 	n       int
 	wakes   int
 	suspect bool // the worker's suspect mutex is held for it
+	yielded bool // its slots and the mutex were given back: no answer came
 }
 
 // leased is one job of a lease call's answer.
@@ -80,6 +81,16 @@ func (f *feed) abandonLease(forgotten bool) {
 	if forgotten {
 		f.leaser = newLane(&f.q.keys)
 	}
+	f.yield(l)
+}
+
+// yield gives back what an unanswered lease holds: other queues need it. If it
+// ran after all, its jobs start as far as there are slots for them then.
+func (f *feed) yield(l *leaseCall) {
+	if l.yielded {
+		return
+	}
+	l.yielded = true
 	if l.suspect {
 		f.worker.suspect.Unlock()
 	}
@@ -93,10 +104,15 @@ func (f *feed) receive(l *leaseCall) {
 		f.worker.client.log.Error("pawl: a script's answer makes no sense", "queue", f.q.name, "script", "lease")
 		f.leaser = newLane(&f.q.keys)
 	}
+	held := l.n
+	if l.yielded {
+		held = f.worker.slots.take(f.index, len(jobs))
+		l.suspect = f.worker.suspect.TryLock()
+	}
 	started, bytes, suspect := 0, 0, false
 	for _, job := range jobs {
 		bytes += len(job.record)
-		if f.start(job) {
+		if f.start(job, started < held && (l.suspect || !job.suspect)) {
 			started++
 			suspect = suspect || job.suspect
 		}
@@ -111,7 +127,7 @@ func (f *feed) receive(l *leaseCall) {
 	f.answers++
 	resting := !f.hungry
 	f.mu.Unlock()
-	f.worker.slots.unused(f.index, l.n-started)
+	f.worker.slots.unused(f.index, held-started)
 	if resting {
 		f.worker.slots.rest(f.index)
 	}
@@ -133,7 +149,7 @@ func (f *feed) parse(l *leaseCall) (jobs []leased, next time.Time, ok bool) {
 	f.clock = clock
 	f.mu.Unlock()
 	if ms, err := strconv.ParseInt(text(1), 10, 64); err == nil && ms >= 0 {
-		next = clock.at.Add(time.Duration(ms) * time.Millisecond)
+		next = clock.at.Add(time.Duration(min(ms, maxWait.Milliseconds())) * time.Millisecond)
 	}
 	for i := 3; i < len(parts); i += 4 {
 		job := leased{id: text(i), token: text(2), record: text(i + 1), flags: text(i + 3), sent: l.call.first, now: time.UnixMilli(now)}

@@ -49,14 +49,17 @@ func (f *feed) pulse(stop <-chan struct{}) {
 			again = time.Now().Add(retryPause(failures))
 		}
 		now := time.Now()
-		every, next := f.inspect(now)
+		every, next, hurry := f.inspect(now)
 		if failures == 0 || every == 0 { // renewed, or nothing to renew
 			failures = 0
 			f.worker.outages.end(renewals)
 		}
 		due := last.Add(every)
-		if failures > 0 {
+		switch {
+		case failures > 0:
 			due = again
+		case hurry:
+			due = now
 		}
 		if every > 0 && !beating && !now.Before(due) {
 			beating, last = true, now
@@ -71,8 +74,8 @@ func (f *feed) pulse(stop <-chan struct{}) {
 }
 
 // inspect ends what has to end and returns the interval of renewals (0: nothing
-// runs) and when to inspect again.
-func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time) {
+// runs), when to inspect again, and whether a lease ends before the next renewal.
+func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time, hurry bool) {
 	var lost, stuck []*run
 	// Early enough to renew what is leased in the next moment.
 	next = now.Add(f.worker.cfg.VisibilityTimeout / 3)
@@ -95,6 +98,7 @@ func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time) {
 			lost = append(lost, r)
 		} else if !r.lost {
 			sooner(r.until)
+			hurry = hurry || r.until.Sub(now) < min(r.visibility, f.worker.cfg.VisibilityTimeout)/3
 		}
 		if r.endedAt.IsZero() && r.ctx.Err() != nil {
 			r.endedAt = now
@@ -121,7 +125,7 @@ func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time) {
 	if len(lost) > 0 {
 		next = now // their contexts have ended now
 	}
-	return every, next
+	return every, next, hurry
 }
 
 func (r *run) reportStuck() {
@@ -183,6 +187,14 @@ func (f *feed) extend(batch []extension) error {
 		}
 	}
 	return nil
+}
+
+// takeBack renews a lease that is no longer held, to have the crash taken back
+// that was counted when it ran out: its holder lives.
+func (f *feed) takeBack(e extension) {
+	f.extender.mu.Lock()
+	defer f.extender.mu.Unlock()
+	_ = f.extend([]extension{e}) // lost: a crash too many in the count
 }
 
 // lose ends a run whose lease is gone, unless it has a newer one by now or its

@@ -140,6 +140,7 @@ func (f *feed) roundTrip(calls []*call) bool {
 	f.inCall = time.Time{}
 	f.mu.Unlock()
 	var failure error
+	var news []func() // for the hooks, once the jobs of the lease have started
 	for _, c := range calls {
 		if c.err != nil {
 			failure = c.err
@@ -148,18 +149,30 @@ func (f *feed) roundTrip(calls []*call) bool {
 	for v, p := range f.pending {
 		if p != nil && p.call.reply != nil && p.call.err == nil {
 			f.pending[v] = nil
-			f.apply(verb(v), p)
+			news = append(news, f.apply(verb(v), p)...)
 		}
 	}
 	if l := f.leasing; l != nil && l.call.reply != nil && l.call.err == nil {
 		f.leasing = nil
 		f.receive(l)
 	}
+	settled := f.afterRound(failure, wasOut)
+	for _, tell := range news {
+		tell()
+	}
+	return settled
+}
+
+// afterRound begins or ends an outage and reports whether all is well.
+func (f *feed) afterRound(failure error, wasOut bool) bool {
 	if failure != nil {
 		f.worker.outages.begin(outage{feed: f}, failure)
 		f.mu.Lock()
-		if l := f.leasing; l != nil && !l.call.unsure {
-			f.abandonLease(false) // the other queues need its slots meanwhile
+		if l := f.leasing; l != nil {
+			f.yield(l)
+			if !l.call.unsure {
+				f.abandonLease(false)
+			}
 		}
 		f.mu.Unlock()
 		f.worker.slots.rest(f.index)
@@ -169,6 +182,9 @@ func (f *feed) roundTrip(calls []*call) bool {
 	if wasOut {
 		f.cautious = time.Now().Add(f.worker.cfg.VisibilityTimeout / 3)
 		if f.renew() != nil {
+			f.mu.Lock()
+			f.hungry = true
+			f.mu.Unlock()
 			return false
 		}
 		f.worker.outages.end(outage{feed: f})
@@ -177,8 +193,9 @@ func (f *feed) roundTrip(calls []*call) bool {
 	return true
 }
 
-// apply does what the answer of a verb says of each outcome.
-func (f *feed) apply(v verb, p *pendingCall) {
+// apply does what the answer of a verb says of each outcome, and returns what
+// the hooks are to be told of it.
+func (f *feed) apply(v verb, p *pendingCall) (news []func()) {
 	marks, err := p.call.text()
 	if err != nil || len(marks) != len(p.outs) {
 		// Another's call in this lane: it cannot be, and a new lane mends it.
@@ -188,7 +205,7 @@ func (f *feed) apply(v verb, p *pendingCall) {
 		f.refork(v, p)
 		f.pending[v] = p
 		f.mu.Unlock()
-		return
+		return nil
 	}
 	for i, out := range p.outs {
 		switch {
@@ -201,7 +218,7 @@ func (f *feed) apply(v verb, p *pendingCall) {
 				f.released = append(f.released, out.run.job.ID)
 			}
 			f.mu.Unlock()
-			out.stored(f.worker.client)
+			news = append(news, func() { out.stored(f.worker.client) })
 		default:
 			f.mu.Lock()
 			adopted := f.running[out.run.id] == out.run && out.run.token != p.tokens[i]
@@ -213,10 +230,11 @@ func (f *feed) apply(v verb, p *pendingCall) {
 				// Leased to this worker again while the outcome was on its way.
 				f.again(out)
 			} else if !p.forked {
-				out.run.reportLost()
+				news = append(news, out.run.reportLost)
 			}
 		}
 	}
+	return news
 }
 
 func (f *feed) again(out *outcome) {

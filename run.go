@@ -33,6 +33,7 @@ type run struct {
 	started    time.Time
 	leasedAt   time.Time // by the server's clock
 	suspect    bool
+	slotless   bool // it came when there was no slot for it, and goes back
 
 	token    string
 	until    time.Time // of the lease, by the local clock

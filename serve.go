@@ -47,7 +47,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	loopsEnded, readsEnded := make(chan struct{}), make(chan struct{})
 	seen := map[*waker]bool{}
 	for i, f := range w.feeds {
-		loops.Go(f.loop)
+		loops.Go(f.keepLooping)
 		pulses.Go(func() { f.pulse(stopPulse) })
 		if k := w.wakers[i]; !seen[k] {
 			seen[k] = true
@@ -72,7 +72,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	closing.Wait()
 	close(stopPulse)
-	pulses.Wait()
+	pulsesEnded := make(chan struct{})
+	go func() { pulses.Wait(); close(pulsesEnded) }()
+	within(pulsesEnded, drainGrace) // a hook that blocks must not keep Run
 	if w.alive.Err() != nil {
 		for _, f := range w.feeds {
 			_ = f.renew() // of nothing: it waits for a renewal that is under way
@@ -86,6 +88,23 @@ func names(queues []WorkerQueue) (names []string) {
 		names = append(names, q.Name)
 	}
 	return names
+}
+
+// keepLooping runs loop, again if a hook ends its goroutine (runtime.Goexit, as
+// testing's FailNow does).
+func (f *feed) keepLooping() {
+	for returned := false; !returned; {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.loop()
+			returned = true
+		}()
+		<-ended
+		if !returned {
+			f.worker.client.log.Error("pawl: a hook ended the goroutine that served a queue; it goes on in another", "queue", f.q.name)
+		}
+	}
 }
 
 // prepare is what can only be known once the handlers are.

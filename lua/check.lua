@@ -64,8 +64,8 @@ for i = 10, #KEYS do
   local id, _, till = unique_read(KEYS[i])
   local text = ''
   if not id then
-    text = 'names no job'
-  elseif till <= now then
+    if redis.call('EXISTS', KEYS[i]) == 1 then text = 'names no job' end
+  elseif till < now then
     local alive = redis.call('HEXISTS', KEYS[2], id) == 1 or
       string.find(id, '^%d+%-%d+$') and #redis.call('XRANGE', KEYS[1], id, id) > 0
     -- A key without a job goes with the next enqueue, but it should not be.

@@ -42,11 +42,11 @@ local next_text, given_token, list = string.match(seen or '', '^(%-?%d+) (%S+) ?
 if list then
   -- The call ran before; its jobs are those that it still holds.
   local reply = { num(now), next_text, given_token }
-  for mark_s, id in string.gmatch(list, '(%a*):(%S+)') do
-    local held_token, crashes, flags_s = run_read(redis.call('HGET', KEYS[6], id))
+  for mark_s, crashes_text, id in string.gmatch(list, '(%a*)(%d+):(%S+)') do
+    local held_token, _, flags_s = run_read(redis.call('HGET', KEYS[6], id))
     local record = held_token == given_token and records(KEYS[1], KEYS[2], { id })[1]
     if record then
-      for _, part in ipairs({ id, record, num(crashes), flags_s .. mark_s }) do reply[#reply + 1] = part end
+      for _, part in ipairs({ id, record, crashes_text, flags_s .. mark_s }) do reply[#reply + 1] = part end
     end
   end
   return reply

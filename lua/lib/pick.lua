@@ -28,6 +28,7 @@ end
 local function pick(id, record, entry_text, expired, now)
   local _, _, head_crashes, head_max, visibility = head_read(record)
   local _, crashes, flags_s, before_token = run_read(entry_text)
+  flags_s = string.find(flags_s, 'c', 1, true) and 'c' or ''
   if crashes < head_crashes then crashes = head_crashes end
   if expired then crashes = crashes + 1 end
   local max = head_max > 0 and head_max or default_max
@@ -47,7 +48,7 @@ local function pick(id, record, entry_text, expired, now)
   lease_args[#lease_args + 1] = num(now + visibility)
   lease_args[#lease_args + 1] = id
   picked[#picked + 1] = { id, record, num(crashes), flags_s .. mark_s }
-  kept[#kept + 1] = mark_s .. ':' .. id
+  kept[#kept + 1] = mark_s .. num(crashes) .. ':' .. id
   bytes = bytes + #record
   return true
 end
