@@ -286,13 +286,13 @@ func (m *modelQueue) nextWork(full bool) string {
 }
 
 // leaseAgain is the answer to a lease that is sent again: the jobs that it gave
-// and that are still leased under its token.
+// and that are still leased under its token, with the crashes of then.
 func (m *modelQueue) leaseAgain(l *modelLease, reply any) error {
 	now, next, token, picks, err := modelParseLease(reply)
 	var want []modelPick
-	for _, id := range l.ids {
+	for i, id := range l.ids {
 		if j := m.jobs[id]; j.place == modelLeased && j.token == l.token {
-			want = append(want, modelPick{id, j.record, fmt.Sprint(j.crashes), j.flags + l.marks[id]})
+			want = append(want, modelPick{id, j.record, l.picks[i].crashes, j.flags + l.marks[id]})
 		}
 	}
 	if err == nil && (now != m.ms() || next != l.next || token != l.token || !slices.Equal(picks, want)) {
