@@ -40,6 +40,9 @@ type feed struct {
 	// heartbeat, so that holders that lived through it can renew first.
 	cautious time.Time
 	pulsed   time.Time // when pulse last looked
+	// unrenewed: renewals have no answer. Until they have, no expired lease is
+	// taken either: it may be this worker's own.
+	unrenewed bool
 }
 
 // serverClock tells the server's time from its last answer.

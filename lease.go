@@ -68,7 +68,7 @@ func (f *feed) leaseCall(outage bool) *call {
 	l.call = &call{script: scriptLease,
 		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.wake, f.leaser.key},
 		args: []any{f.leaser.next(), n, f.worker.cfg.VisibilityTimeout.Milliseconds(), rand.Text()[:8],
-			f.worker.leastCrashes, l.suspect, time.Now().After(f.cautious), strconv.FormatUint(jobid.NewLow(), 10)}}
+			f.worker.leastCrashes, l.suspect, time.Now().After(f.cautious) && !f.unrenewed, strconv.FormatUint(jobid.NewLow(), 10)}}
 	f.leasing = l
 	return l.call
 }

@@ -47,10 +47,18 @@ func (f *feed) pulse(stop <-chan struct{}) {
 				f.worker.outages.begin(renewals, err)
 			}
 			again = time.Now().Add(retryPause(failures))
+			f.mu.Lock()
+			f.unrenewed = err != nil
+			f.mu.Unlock()
 		}
 		now := time.Now()
 		every, next, hurry := f.inspect(now)
 		if failures == 0 || every == 0 { // renewed, or nothing to renew
+			if failures > 0 {
+				f.mu.Lock()
+				f.unrenewed = false
+				f.mu.Unlock()
+			}
 			failures = 0
 			f.worker.outages.end(renewals)
 		}
