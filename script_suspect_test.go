@@ -186,3 +186,24 @@ func TestALeaseLastsAsLongAsItsJobWants(t *testing.T) {
 		r.check()
 	})
 }
+
+// A holder that turns out to be alive takes its crash back; the worker that was
+// told of the crash, and asks again, must not run a job that may run but once.
+func TestARepeatedLeaseAnswersWithTheCrashesOfThen(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		alive := r.one()
+		r.lapse(alive.id)
+		l := newLane(&r.k)
+		s := r.leaseShot(ask{n: 1})
+		first, err := r.send(l, 1, s)
+		require.NoError(t, err)
+		require.Equal(t, "1", r.parse(first).jobs[0].crashes)
+		r.must("l", r.extendShot(alive))
+		again, err := r.send(l, 1, s)
+		require.NoError(t, err)
+		require.Equal(t, "1", r.parse(again).jobs[0].crashes)
+		r.check()
+	})
+}
