@@ -168,6 +168,7 @@ func (b *batcher) commit(l *lane, groups []*group) {
 		attempt(context.Background(), b.q.client.rdb, c)
 		cl := c.class()
 		if cl == classAnswered {
+			b.q.enlist()
 			b.settle(groups, b.read(c, groups))
 			return
 		}
@@ -272,7 +273,7 @@ func (b *batcher) fill(c *call, l *lane, seq string, groups []*group) {
 	for _, g := range groups {
 		n += len(g.items)
 	}
-	c.keys = []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.wake, l.key}
+	c.keys = []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.minutes, k.wake, l.key}
 	c.args = make([]any, 2, 2+3*n)
 	c.args[0], c.args[1] = seq, n
 	first := len(c.keys)

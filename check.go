@@ -83,9 +83,10 @@ func nodeOf(ctx context.Context, q *queueState) (redis.Cmdable, error) {
 // keys. Braces are the only glob characters of a prefix, and not special.
 func (c *checker) keys(node redis.Cmdable) (uniques []string, err error) {
 	k := &c.q.keys
-	known := map[string]bool{k.jobs: true, k.held: true, k.due: true, k.prio: true, k.leases: true,
-		k.runs: true, k.dead: true, k.index: true, k.meta: true, k.wake: true}
-	seen := map[string]bool{}
+	known, seen := map[string]bool{}, map[string]bool{}
+	for _, key := range k.fixed() {
+		known[key] = true
+	}
 	for cursor := uint64(0); ; {
 		page, next, err := node.Scan(c.ctx, cursor, k.prefix+"*", 1000).Result()
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -31,12 +32,19 @@ type Config struct {
 	// MaxPayload is the largest encoded payload, in bytes. Default 256 KiB, at
 	// most 16 MiB. Larger things belong in a blob store, their key in the job.
 	MaxPayload int
+	// DeadRetention is how long a dead job is kept, by the server's clock. Default
+	// 30 days; Forever keeps it until it is redriven or deleted. The workers of a
+	// queue drop what is older, once a minute; each is counted (Counters.Dropped),
+	// logged and told to OnDropped, never silent. Where workers are given different
+	// times the shortest decides.
+	DeadRetention time.Duration
 }
 
 const (
 	defaultNamespace  = "pawl"
 	defaultMaxPayload = 256 << 10
 	limitMaxPayload   = 16 << 20
+	defaultRetention  = 30 * 24 * time.Hour
 )
 
 // Client is the one handle of a program: queues and workers are made from it.
@@ -50,6 +58,7 @@ type Client struct {
 	hooks     hooks
 	inject    func(context.Context, Headers)
 	max       int
+	retention time.Duration
 
 	queues sync.Map // name -> *queueState
 }
@@ -60,7 +69,8 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if rdb == nil || reflect.ValueOf(rdb).Kind() == reflect.Pointer && reflect.ValueOf(rdb).IsNil() {
 		return nil, invalidf("New: the Redis client is nil; make one with redis.NewClient")
 	}
-	c := &Client{rdb: rdb, namespace: cfg.Namespace, codec: cfg.Codec, log: cfg.Logger, inject: cfg.Inject, max: cfg.MaxPayload}
+	c := &Client{rdb: rdb, namespace: cfg.Namespace, codec: cfg.Codec, log: cfg.Logger, inject: cfg.Inject,
+		max: cfg.MaxPayload, retention: cfg.DeadRetention}
 	if c.namespace == "" {
 		c.namespace = defaultNamespace
 	}
@@ -78,6 +88,12 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	}
 	if c.max < 0 || c.max > limitMaxPayload {
 		return nil, invalidf("Config.MaxPayload %d: give 1 to %d bytes, or 0 for %d", cfg.MaxPayload, limitMaxPayload, defaultMaxPayload)
+	}
+	if c.retention == 0 {
+		c.retention = defaultRetention
+	}
+	if c.retention < 0 && c.retention != Forever || c.retention > maxWait {
+		return nil, invalidf("Config.DeadRetention %v: give a time of at most 100 years, Forever, or 0 for 30 days", cfg.DeadRetention)
 	}
 	var err error
 	c.hooks, err = newHooks(cfg.Hooks, c.log)
@@ -116,6 +132,8 @@ type queueState struct {
 	err    error // of the name
 	lanes  lanePool
 	batch  batcher
+
+	listing listing
 }
 
 // wrap names the operation and the queue, and keeps the cause for errors.Is.

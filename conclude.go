@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ type outcome struct {
 	counter string        // settle: done, discarded, cancelled; retry: retried, snoozed
 	delay   time.Duration // retry
 	record  []byte        // retry: the new record; bury: the post-mortem
-	failed  bool          // bury: an attempt was spent
+	also    string        // bury: what is counted beside the death: failed, expired
 	unrun   bool          // release: its handler was not called
 	reason  DeadReason
 	err     error
@@ -27,7 +28,7 @@ type outcome struct {
 
 // cancelled turns the outcome into the end of a cancelled job.
 func (o *outcome) cancelled() *outcome {
-	return &outcome{run: o.run, verb: verbSettle, counter: "cancelled", err: ErrCancelled}
+	return &outcome{run: o.run, verb: verbSettle, counter: "cancelled", err: ErrCancelled, event: o.run.event(ErrCancelled)}
 }
 
 // conclude reads a handler's error. The cause of an ended context comes first:
@@ -167,9 +168,16 @@ func (r *run) bury(reason DeadReason, err error, failed bool) *outcome {
 	if failed {
 		r.fail(&rec, errors.New(text))
 	}
+	var also []string
+	if failed {
+		also = append(also, "failed")
+	}
+	if reason == ReasonExpired {
+		also = append(also, "expired")
+	}
 	rec.Dead = &record.PostMortem{Reason: string(reason), Error: text, Stack: stack,
 		Worker: r.feed.worker.cfg.Name, Build: build(), At: r.feed.now().UnixMilli(), MaxAttempts: r.policy.maxAttempts}
-	return &outcome{run: r, verb: verbBury, record: rec.Append(nil), failed: failed, reason: reason, err: err, event: r.event(err)}
+	return &outcome{run: r, verb: verbBury, record: rec.Append(nil), also: strings.Join(also, "+"), reason: reason, err: err, event: r.event(err)}
 }
 
 // describe is the text of an error and, for a panic or an error that says more
@@ -222,6 +230,8 @@ func (o *outcome) stored(c *Client) {
 			c.hooks.done(ctx, o.event)
 		case "discarded":
 			c.hooks.discarded(ctx, o.event)
+		case "cancelled":
+			c.hooks.cancelled(ctx, o.event)
 		}
 	case verbRetry:
 		e := RetryEvent{Event: o.event, Delay: o.delay}

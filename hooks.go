@@ -75,6 +75,16 @@ type OnDead interface {
 	Dead(context.Context, DeadEvent)
 }
 
+// OnCancelled: a job that ran, or was about to, has ended by Queue.Cancel. One
+// that was cancelled while it waited is not told: it is gone in that call.
+type OnCancelled interface{ Cancelled(context.Context, Event) }
+
+// OnDropped: a dead job left because of DeadRetention. It is told by the worker
+// that let it go, and is the last that will be heard of the job.
+type OnDropped interface {
+	Dropped(context.Context, DeadJob)
+}
+
 // OnDiscarded: a job was given up by Discard, without a post-mortem.
 type OnDiscarded interface{ Discarded(context.Context, Event) }
 
@@ -106,6 +116,8 @@ type hooks struct {
 	onReleased  []OnReleased
 	onDead      []OnDead
 	onDiscarded []OnDiscarded
+	onCancelled []OnCancelled
+	onDropped   []OnDropped
 	onCrashed   []OnCrashed
 	onLeaseLost []OnLeaseLost
 	onStuck     []OnStuck
@@ -129,6 +141,8 @@ func newHooks(list []Hook, log *slog.Logger) (hooks, error) {
 		found = add(&h.onReleased, hook) || found
 		found = add(&h.onDead, hook) || found
 		found = add(&h.onDiscarded, hook) || found
+		found = add(&h.onCancelled, hook) || found
+		found = add(&h.onDropped, hook) || found
 		found = add(&h.onCrashed, hook) || found
 		found = add(&h.onLeaseLost, hook) || found
 		found = add(&h.onStuck, hook) || found
@@ -180,6 +194,14 @@ func (h *hooks) dead(ctx context.Context, e DeadEvent) {
 
 func (h *hooks) discarded(ctx context.Context, e Event) {
 	fire(ctx, h.log, h.onDiscarded, OnDiscarded.Discarded, e)
+}
+
+func (h *hooks) cancelled(ctx context.Context, e Event) {
+	fire(ctx, h.log, h.onCancelled, OnCancelled.Cancelled, e)
+}
+
+func (h *hooks) dropped(ctx context.Context, d DeadJob) {
+	fire(ctx, h.log, h.onDropped, OnDropped.Dropped, d)
 }
 
 func (h *hooks) crashed(ctx context.Context, e Event) {

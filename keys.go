@@ -19,6 +19,11 @@ type keyspace struct {
 	index  string // hash: id -> entry of dead
 	meta   string // hash: last id, cursor, fence, counters
 	wake   string // list: tokens for waiting workers
+
+	minutes string // hash: the counters at the start of each minute of a day
+	workers string // sorted set: tags of live workers, by last beat
+	info    string // hash: tag -> what a worker says of itself
+
 	prefix string
 }
 
@@ -28,6 +33,7 @@ func newKeyspace(namespace, queue string) keyspace {
 		jobs: p + "jobs", held: p + "held", due: p + "due", prio: p + "prio",
 		leases: p + "leases", runs: p + "runs", dead: p + "dead", index: p + "dead:index",
 		meta: p + "meta", wake: p + "wake", prefix: p,
+		minutes: p + "minutes", workers: p + "workers", info: p + "workers:info",
 	}
 }
 
@@ -39,6 +45,20 @@ func (k *keyspace) lane(id string) string { return k.prefix + "lane:" + id }
 
 // stop is the key on which a worker's own blocking read is ended.
 func (k *keyspace) stop(worker string) string { return k.prefix + "stop:" + worker }
+
+// fixed is every key of the queue whose name is known beforehand.
+func (k *keyspace) fixed() []string {
+	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, k.workers, k.info}
+}
+
+// living are the keys that a living job can be in, and then others.
+func (k *keyspace) living(then ...string) []string {
+	return append([]string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs}, then...)
+}
+
+// queuesKey is the set of the names of a namespace's queues. It has no hash tag:
+// it is no queue's, and lies in a slot of its own.
+func queuesKey(namespace string) string { return namespace + ":queues" }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 

@@ -66,8 +66,8 @@ func (f *feed) leaseCall(outage bool) *call {
 	l := &leaseCall{n: n, wakes: f.wakes, suspect: f.worker.suspect.TryLock()}
 	k := &f.q.keys
 	l.call = &call{script: scriptLease,
-		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.wake, f.leaser.key},
-		args: []any{f.leaser.next(), n, f.worker.cfg.VisibilityTimeout.Milliseconds(), rand.Text()[:8],
+		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, f.leaser.key},
+		args: []any{f.leaser.next(), n, f.worker.cfg.VisibilityTimeout.Milliseconds(), f.worker.tag + rand.Text()[:6],
 			f.worker.leastCrashes, l.suspect, time.Now().After(f.cautious) && !f.unrenewed, strconv.FormatUint(jobid.NewLow(), 10)}}
 	f.leasing = l
 	return l.call

@@ -20,7 +20,7 @@ var modelBugs = []modelBug{
 	{"tokens do not rise", "lease", "math.max(us, (tonumber(meta[3] or '') or 0) + 1)", "math.floor(us / 1000000) * 1000000"},
 	{"a holder does not hear of a cancellation", "extend", "return answer", "return (string.gsub(answer, 'c', 'k'))"},
 	// Lanes.
-	{"an answer is not kept", "settle", "lane_keep(KEYS[6], ARGV[1], answer)", ""},
+	{"an answer is not kept", "settle", "lane_keep(KEYS[7], ARGV[1], answer)", ""},
 	{"lanes compare for equality alone", "", "if not last or last < seq then return nil end\n  if last > seq then return 'stale' end",
 		"if last ~= seq then return nil end"},
 	{"a lease that is sent again takes more", "lease", "if list then", "if false then"},
@@ -56,12 +56,31 @@ var modelBugs = []modelBug{
 	{"settle counts twice", "settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"},
 	{"a failed attempt is not counted", "retry", "if counter == 'retried' then", "if false then"},
 	{"stats take what was given back for running", "stats", "'(' .. now_text, '+inf')", "'-inf', '+inf')"},
-	{"nobody is told of what is left", "lease", "wake_push(KEYS[8], ready, 0)", ""},
+	{"nobody is told of what is left", "lease", "wake_push(KEYS[9], ready, 0)", ""},
+	// Operating a queue.
+	{"a paused queue is leased from", "lease", "if paused > now then", "if paused > now + 3000 then"},
+	{"a resume is not heard", "pause", "redis.call('HDEL', KEYS[1], 'paused')", ""},
+	{"a pause wakes nobody", "pause", "wake_push(KEYS[2], ms == 0 and 2 or 1, waiting)", ""},
+	{"reschedule leaves the lease", "reschedule", "redis.call('ZREM', KEYS[5], id)", ""},
+	{"reschedule leaves the entry in the stream", "reschedule", "if fresh then redis.call('XDEL', KEYS[1], id) end", ""},
+	{"reschedule forgets the crashes", "reschedule", "record = head_run(record, crashes)", ""},
+	{"reschedule moves a job that runs", "reschedule", "deadline > now then", "deadline > now + 4000 then"},
+	{"reschedule loses a cancellation", "reschedule", "elseif string.find(flags_s, 'c', 1, true) then", "elseif false then"},
+	{"purge takes a job of another state", "purge", "state == ARGV[2] and", ""},
+	{"purge takes a job that runs", "purge", "not (deadline and deadline > now)", "true"},
+	{"purge does not free the key", "purge", "unique_free(free[1], free[2], now)", "local _ = free"},
+	{"delete takes whichever death", "delete", "if grave == entry then", "if grave then entry = grave"},
+	{"a young dead job is dropped", "delete", "(at or 0) <= before", "true"},
+	{"a page of a list repeats a job", "list", "[1] > last_id then", "[1] >= last_id then"},
+	{"a page of a list begins too late", "list", "return low\n", "return low + 1\n"},
+	// Minutes.
+	{"a minute is noted after it has counted", "settle", "minute_note(KEYS[6], KEYS[5], minute)\n", "local late = true\n"},
+	{"a minute is noted again", "", "if noted and minute <= noted and", "if noted and minute < noted and"},
 }
 
 func TestModelCatchesPlantedBugs(t *testing.T) {
 	t.Parallel()
-	const histories, steps = 150, 60
+	const histories, steps = 300, 60
 	for i, bug := range modelBugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()

@@ -73,7 +73,7 @@ func (x *modelMachine) enqueue() error {
 	}
 	l := x.lane(x.lanes, modelPickOne(x, "lane", "enqueue0", "enqueue1"))
 	k := &x.q.keys
-	keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.wake, laneKey}
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.minutes, k.wake, laneKey}
 	var items []modelItem
 	args := []any{1 + x.roll(5, "jobs")}
 	for i := range args[0].(int) {
@@ -84,7 +84,7 @@ func (x *modelMachine) enqueue() error {
 		unique := 0
 		if it.key != "" {
 			keys = append(keys, k.unique(it.key))
-			unique = len(keys) - 8
+			unique = len(keys) - 9
 		}
 		how := ""
 		if it.when != 0 || unique > 0 {
@@ -146,7 +146,7 @@ func (x *modelMachine) cancel() error {
 		return nil
 	}
 	k := &x.q.keys
-	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, laneKey}
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey}
 	if j != nil && j.key != "" {
 		keys = append(keys, k.unique(j.key))
 	}
@@ -167,9 +167,9 @@ func (x *modelMachine) revived(j *modelJob) string {
 
 func (x *modelMachine) redrive() error {
 	k := &x.q.keys
-	keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.dead, k.index, k.meta, k.wake, laneKey}
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, laneKey}
 	var words []string
-	var args []any
+	args := []any{"go"}
 	moved := 0
 	for range 1 + x.roll(3, "jobs") {
 		j := x.job("job", modelDead)
@@ -182,7 +182,7 @@ func (x *modelMachine) redrive() error {
 		}
 		if j.key != "" {
 			keys = append(keys, k.unique(j.key))
-			how = fmt.Sprintf("%d %c %d", len(keys)-10, j.mode, j.windowEnd())
+			how = fmt.Sprintf("%d %c %d", len(keys)-11, j.mode, j.windowEnd())
 		}
 		words = append(words, x.m.redrive(j.id, grave, rec))
 		if words[len(words)-1] == "ok" {
@@ -191,13 +191,13 @@ func (x *modelMachine) redrive() error {
 		args = append(args, j.id, grave, rec, how)
 		x.say("%s %s", j.id, grave)
 	}
-	if len(args) == 0 {
+	if len(args) == 1 {
 		return nil
 	}
 	x.m.push(moved)
 	x.say("%v", words)
-	if len(words) == 1 && args[1] != "7-7" && x.viaQueue() {
-		return x.redriveOne(args[0].(string), words[0])
+	if len(words) == 1 && args[2] != "7-7" && x.viaQueue() {
+		return x.redriveOne(args[1].(string), words[0])
 	}
 	return x.ask(x.lane(x.lanes, "redrive"), "redrive", strings.Join(words, " "), keys, args...)
 }
@@ -218,26 +218,4 @@ func (x *modelMachine) redriveOne(text, want string) error {
 		return fmt.Errorf("Redrive: %s, want %s", got, want)
 	}
 	return nil
-}
-
-func (x *modelMachine) delete() error {
-	var args []any
-	var texts []string
-	var ids []ID
-	for range 1 + x.roll(3, "jobs") {
-		text := modelID(x.job("job", modelDead))
-		id, _ := jobid.FromText(text)
-		args, texts, ids = append(args, text), append(texts, text), append(ids, id)
-	}
-	want := x.m.delete(texts)
-	x.say("%v %s", texts, want)
-	if x.viaQueue() {
-		n, err := x.q.Dead().Delete(context.Background(), ids...)
-		if err == nil && n != strings.Count(want, "k") {
-			err = fmt.Errorf("Delete: %d, want %s", n, want)
-		}
-		return err
-	}
-	k := &x.q.keys
-	return x.ask(x.lane(x.lanes, "delete"), "delete", want, []string{k.dead, k.index, k.meta, laneKey}, args...)
 }

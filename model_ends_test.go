@@ -38,7 +38,7 @@ func (m *modelQueue) settle(refs []modelRef) string {
 		if marks[i] != 'l' {
 			marks[i] = 'k'
 			m.end(m.jobs[r.id], modelGone)
-			m.counters[r.counter]++
+			m.count(r.counter, 1)
 		}
 	}
 	return string(marks)
@@ -54,9 +54,9 @@ func (m *modelQueue) retry(refs []modelRef) string {
 		j, at := m.jobs[r.id], m.msUp()+r.number
 		j.place, j.streamed, j.score, j.record = modelDue, false, at, modelWithDue(r.record, at)
 		j.token, j.before, j.crashes = "", "", 0
-		m.counters[r.counter]++
+		m.count(r.counter, 1)
 		if r.counter == "retried" {
-			m.counters["failed"]++
+			m.count("failed", 1)
 		}
 		if nearest == 0 || at < nearest {
 			nearest = at
@@ -78,8 +78,8 @@ func (m *modelQueue) bury(refs []modelRef) string {
 		j := m.jobs[r.id]
 		m.end(j, modelDead)
 		j.record, j.grave = r.record, ""
-		m.counters["dead"]++
-		m.counters["failed"] += r.number
+		m.count("dead", 1)
+		m.count("failed", r.number)
 	}
 	return string(marks)
 }
@@ -90,7 +90,7 @@ func (m *modelQueue) release(refs []modelRef) string {
 	for i, r := range refs {
 		if marks[i] != 'l' {
 			m.jobs[r.id].score = 0
-			m.counters["released"]++
+			m.count("released", 1)
 			given++
 		}
 	}

@@ -21,20 +21,24 @@ type modelVerb struct {
 
 var modelVerbs = []modelVerb{
 	{"settle", (*modelQueue).settle,
-		func(k *keyspace) []string { return []string{k.jobs, k.held, k.leases, k.runs, k.meta, laneKey} },
+		func(k *keyspace) []string {
+			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey}
+		},
 		func(r modelRef, unique int) []any { return []any{r.counter, unique} }},
 	{"retry", (*modelQueue).retry,
 		func(k *keyspace) []string {
-			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.wake, laneKey}
+			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}
 		},
 		func(r modelRef, _ int) []any { return []any{r.record, r.number, r.counter} }},
 	{"bury", (*modelQueue).bury,
 		func(k *keyspace) []string {
-			return []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, laneKey}
+			return []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey}
 		},
-		func(r modelRef, unique int) []any { return []any{r.record, r.number, unique} }},
+		func(r modelRef, unique int) []any {
+			return []any{r.record, strings.Repeat("failed", int(r.number)), unique}
+		}},
 	{"release", (*modelQueue).release,
-		func(k *keyspace) []string { return []string{k.leases, k.runs, k.meta, k.wake, laneKey} },
+		func(k *keyspace) []string { return []string{k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey} },
 		func(modelRef, int) []any { return nil }},
 	{"extend", (*modelQueue).extend,
 		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} },

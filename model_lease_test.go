@@ -71,6 +71,12 @@ func (m *modelQueue) lease(l *modelLease, reply any, after modelState) error {
 		return fmt.Errorf("lease: now is %d, want %d", now, m.ms())
 	}
 	l.token, l.next, l.picks, l.marks = token, next, picks, map[string]string{}
+	if m.paused > m.ms() {
+		if want := modelText(m.paused - m.ms()); next != want || len(picks) > 0 {
+			return fmt.Errorf("lease: gave %q and %s ms to the next work of a paused queue, want %s", picks, next, want)
+		}
+		return nil
+	}
 	if err := m.promote(l, after); err != nil {
 		return err
 	}
@@ -81,7 +87,7 @@ func (m *modelQueue) lease(l *modelLease, reply any, after modelState) error {
 	m.take(l)
 	if len(picks) > 0 {
 		m.lastFence = fence
-		m.counters["started"] += int64(len(picks))
+		m.count("started", int64(len(picks)))
 	}
 	if want := m.nextWork(l.full(m)); next != want {
 		return fmt.Errorf("lease: next work in %s ms, want %s", next, want)
@@ -251,7 +257,7 @@ func (m *modelQueue) take(l *modelLease) {
 		crashes, _ := l.outcome(j)
 		if strings.Contains(l.marks[p.id], "x") {
 			j.before = j.token
-			m.counters["crashed"]++
+			m.count("crashed", 1)
 		}
 		if j.place == modelFresh {
 			m.cursor = j.id

@@ -15,13 +15,17 @@ var modelOps = []struct {
 	run    func(*modelMachine) error
 }{
 	{"enqueue", 15, (*modelMachine).enqueue},
-	{"lease", 22, (*modelMachine).lease},
+	{"lease", 27, (*modelMachine).lease},
 	{"finish", 26, (*modelMachine).finish},
 	{"pass", 10, (*modelMachine).passTime},
 	{"repeat", 7, (*modelMachine).repeat},
 	{"cancel", 4, (*modelMachine).cancel},
 	{"redrive", 5, (*modelMachine).redrive},
 	{"delete", 2, (*modelMachine).delete},
+	{"purge", 2, (*modelMachine).purge},
+	{"reschedule", 4, (*modelMachine).reschedule},
+	{"pause", 2, (*modelMachine).pause},
+	{"list", 2, (*modelMachine).list},
 	{"late", 3, (*modelMachine).late},
 	{"lapse", 3, (*modelMachine).lapse},
 	{"check", 2, (*modelMachine).check},
@@ -120,7 +124,7 @@ func (x *modelMachine) lease() error {
 	}
 	k := &x.q.keys
 	sent, err := x.send(x.lane(w.lanes, "lease"), "lease",
-		[]string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.wake, laneKey},
+		[]string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey},
 		l.n, l.visibility, l.nonce, l.max, l.suspect, l.expired, "9223372036854775808")
 	if err != nil {
 		return err
@@ -154,7 +158,7 @@ func (x *modelMachine) wakes(l *modelLease, after modelState) error {
 			most++
 		}
 	}
-	if !l.full(x.m) {
+	if !l.full(x.m) || x.m.paused > x.m.ms() {
 		least, most = 0, 0
 	}
 	if tokens < min(least, 2) || tokens > min(most, 2) {

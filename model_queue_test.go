@@ -20,7 +20,10 @@ type modelQueue struct {
 	lastFence int64
 	wake      int
 	counters  map[string]int64
-	maxBytes  int // of records in one lease
+	minute    int64            // that was noted last; 0: none
+	minutes   map[int64]string // of the day: how the counters stood at its start
+	paused    int64            // ms; 0: not paused
+	maxBytes  int              // of records in one lease
 }
 
 type modelPlace int
@@ -83,7 +86,7 @@ type modelRef struct {
 
 func newModelQueue(us int64, maxBytes int) *modelQueue {
 	return &modelQueue{us: us, maxBytes: maxBytes, jobs: map[string]*modelJob{},
-		uniques: map[string]modelUnique{}, counters: map[string]int64{}}
+		uniques: map[string]modelUnique{}, counters: map[string]int64{}, minutes: map[int64]string{}}
 }
 
 func (m *modelQueue) ms() int64   { return m.us / 1000 }
@@ -104,6 +107,22 @@ func (m *modelQueue) pass(us int64) {
 			delete(m.uniques, key)
 		}
 	}
+}
+
+// count notes how the counters stand if it is the first to count in a minute.
+func (m *modelQueue) count(name string, n int64) {
+	if n == 0 {
+		return
+	}
+	minute := m.ms() / 60000
+	if m.minute == 0 || minute > m.minute || m.minute >= minute+1440 {
+		text := fmt.Sprint(minute)
+		for _, c := range counterNames {
+			text += fmt.Sprint(" ", m.counters[c])
+		}
+		m.minute, m.minutes[minute%1440] = minute, text
+	}
+	m.counters[name] += n
 }
 
 func (m *modelQueue) push(tokens int) { m.wake = min(m.wake+tokens, 2) }
@@ -158,7 +177,7 @@ func (m *modelQueue) enqueue(items []modelItem) string {
 		if holder := m.holder(it.key); it.key != "" && holder != "" {
 			answer += "d"
 			holders += " " + holder
-			m.counters["duplicate"]++
+			m.count("duplicate", 1)
 			continue
 		}
 		j := &modelJob{id: fmt.Sprintf("%d-%d", us, it.low), record: it.record, key: it.key, mode: it.mode, window: it.window}
@@ -187,7 +206,7 @@ func (m *modelQueue) enqueue(items []modelItem) string {
 			ready++
 		}
 		m.jobs[j.id], m.order = j, append(m.order, j.id)
-		m.counters["enqueued"]++
+		m.count("enqueued", 1)
 		m.last = us
 		answer += "."
 		us++
@@ -211,7 +230,7 @@ func (m *modelQueue) cancel(id string) string {
 		return "flagged"
 	}
 	m.end(j, modelGone)
-	m.counters["cancelled"]++
+	m.count("cancelled", 1)
 	return "gone"
 }
 
@@ -241,7 +260,7 @@ func (m *modelQueue) redrive(id, grave, record string) string {
 	if p := modelHeadOf(record).priority; p > 0 {
 		j.place, j.score = modelPrio, modelRank(p, m.ms())
 	}
-	m.counters["redriven"]++
+	m.count("redriven", 1)
 	return "ok"
 }
 
@@ -251,19 +270,6 @@ func (j *modelJob) windowEnd() int64 {
 	}
 	us, _, _ := strings.Cut(j.id, "-")
 	return (modelNumber(us)+999)/1000 + j.window
-}
-
-func (m *modelQueue) delete(ids []string) (marks string) {
-	for _, id := range ids {
-		if j := m.jobs[id]; j != nil && j.place == modelDead {
-			j.place = modelGone
-			m.counters["purged"]++
-			marks += "k"
-		} else {
-			marks += "m"
-		}
-	}
-	return marks
 }
 
 // modelHead is what scripts may know of a record.

@@ -47,6 +47,15 @@ func (m *modelQueue) state() modelState {
 			s["meta n:"+name] = modelText(n)
 		}
 	}
+	for slot, text := range m.minutes {
+		s["minutes "+modelText(slot)] = text
+	}
+	if m.minute > 0 {
+		s["minutes now"] = modelText(m.minute)
+	}
+	if m.paused > 0 {
+		s["meta paused"] = modelText(m.paused)
+	}
 	if m.last > 0 {
 		s["meta last"] = fmt.Sprint(m.last)
 	}
@@ -118,7 +127,7 @@ func (m *modelQueue) laws(actual modelState) error {
 		return fmt.Errorf("the formula counts %d fresh jobs, there are %d", got, fresh)
 	}
 	count := func(name string) int64 { return max(0, modelNumber(actual["meta n:"+name])) }
-	ended := count("done") + count("discarded") + count("cancelled") + count("purged")
+	ended := count("done") + count("discarded") + count("cancelled") + count("purged") + count("dropped")
 	if got := living + size["dead"] + ended; got != count("enqueued") {
 		return fmt.Errorf("%d jobs were enqueued, %d are accounted for", count("enqueued"), got)
 	}
@@ -163,13 +172,13 @@ func (s modelState) key(rest, value string, ttl bool) {
 	}
 }
 
-var modelFixed = []string{"jobs", "held", "due", "prio", "leases", "runs", "dead", "dead:index", "meta", "wake"}
+var modelFixed = []string{"jobs", "held", "due", "prio", "leases", "runs", "dead", "dead:index", "meta", "minutes", "wake"}
 
 // modelReadMini reads the state past the protocol, since a test reads it after each
 // operation.
 func modelReadMini(m *miniredis.Miniredis, k *keyspace) modelState {
 	s := modelState{}
-	for name, key := range map[string]string{"held": k.held, "runs": k.runs, "index": k.index, "meta": k.meta} {
+	for name, key := range map[string]string{"held": k.held, "runs": k.runs, "index": k.index, "meta": k.meta, "minutes": k.minutes} {
 		fields, _ := m.HKeys(key)
 		hash := make(map[string]string, len(fields))
 		for _, f := range fields {
@@ -205,7 +214,7 @@ func modelReadRedis(ctx context.Context, rdb *redis.Client, k *keyspace) (modelS
 	s := modelState{}
 	pipe := rdb.Pipeline()
 	hashes := map[string]*redis.MapStringStringCmd{"held": pipe.HGetAll(ctx, k.held), "runs": pipe.HGetAll(ctx, k.runs),
-		"index": pipe.HGetAll(ctx, k.index), "meta": pipe.HGetAll(ctx, k.meta)}
+		"index": pipe.HGetAll(ctx, k.index), "meta": pipe.HGetAll(ctx, k.meta), "minutes": pipe.HGetAll(ctx, k.minutes)}
 	sets := map[string]*redis.ZSliceCmd{"due": pipe.ZRangeWithScores(ctx, k.due, 0, -1),
 		"prio": pipe.ZRangeWithScores(ctx, k.prio, 0, -1), "leases": pipe.ZRangeWithScores(ctx, k.leases, 0, -1)}
 	jobs, dead := pipe.Do(ctx, "XRANGE", k.jobs, "-", "+"), pipe.Do(ctx, "XRANGE", k.dead, "-", "+")

@@ -57,6 +57,19 @@ func (q *queueState) prepare(ctx context.Context, args Args, opts []Option) (*it
 	if q.err != nil {
 		return nil, q.err
 	}
+	payload, err := q.encodeArgs(args)
+	if err != nil {
+		return nil, err
+	}
+	var own []Option
+	if o, ok := args.(Optioner); ok {
+		own = o.JobOptions()
+	}
+	return q.prepareRaw(ctx, args.Kind(), payload, opts, own)
+}
+
+// encodeArgs is the payload of args, which are then known to have a kind.
+func (q *queueState) encodeArgs(args Args) ([]byte, error) {
 	if err := checkArgs(args); err != nil {
 		return nil, err
 	}
@@ -65,11 +78,15 @@ func (q *queueState) prepare(ctx context.Context, args Args, opts []Option) (*it
 	if err != nil {
 		return nil, invalidf("arguments of kind %q do not encode: %w", kind, err)
 	}
-	var own []Option
-	if o, ok := args.(Optioner); ok {
-		own = o.JobOptions()
+	return payload, q.checkSize(kind, payload)
+}
+
+func (q *queueState) checkSize(kind string, payload []byte) error {
+	if len(payload) > q.client.max {
+		return fmt.Errorf("%w: %d bytes of kind %q, at most %d: store the thing and enqueue its key",
+			ErrTooLarge, len(payload), kind, q.client.max)
 	}
-	return q.prepareRaw(ctx, kind, payload, opts, own)
+	return nil
 }
 
 func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte, opts, own []Option) (*item, error) {
@@ -79,9 +96,8 @@ func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte
 	if err := validKind(kind); err != nil {
 		return nil, err
 	}
-	if len(payload) > q.client.max {
-		return nil, fmt.Errorf("%w: %d bytes of kind %q, at most %d: store the thing and enqueue its key",
-			ErrTooLarge, len(payload), kind, q.client.max)
+	if err := q.checkSize(kind, payload); err != nil {
+		return nil, err
 	}
 	s, err := resolve(opts, own)
 	if err != nil {

@@ -99,13 +99,13 @@ func (f *feed) verbCall(v verb, p *pendingCall) *call {
 	c := &call{args: []any{l.next()}}
 	switch v {
 	case verbSettle:
-		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, l.key}
+		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key}
 	case verbRetry:
-		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.wake, l.key}
+		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	case verbBury:
-		c.script, c.keys = scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, l.key}
+		c.script, c.keys = scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, l.key}
 	case verbRelease:
-		c.script, c.keys = scriptRelease, []string{k.leases, k.runs, k.meta, k.wake, l.key}
+		c.script, c.keys = scriptRelease, []string{k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	}
 	fixed := len(c.keys)
 	for _, out := range p.outs {
@@ -122,7 +122,7 @@ func (f *feed) verbCall(v verb, p *pendingCall) *call {
 		case verbRetry:
 			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter)
 		case verbBury:
-			c.args = append(c.args, out.record, out.failed, unique)
+			c.args = append(c.args, out.record, out.also, unique)
 		}
 	}
 	return c

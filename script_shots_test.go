@@ -41,7 +41,7 @@ type newJob struct{ record, how string }
 
 func (r *rig) enqueueShot(uniques []string, jobs ...newJob) shot {
 	k := &r.k
-	s := shot{scriptEnqueue, []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.wake, laneKey}, []any{len(jobs)}}
+	s := shot{scriptEnqueue, []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.minutes, k.wake, laneKey}, []any{len(jobs)}}
 	for _, u := range uniques {
 		s.keys = append(s.keys, k.unique(u))
 	}
@@ -94,7 +94,7 @@ func (r *rig) leaseShot(a ask) shot {
 		a.visibilityMs = 600_000
 	}
 	k := &r.k
-	return shot{scriptLease, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.wake, laneKey},
+	return shot{scriptLease, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey},
 		[]any{a.n, a.visibilityMs, a.nonce, 3, !a.noSuspect, !a.noExpired, newLow()}}
 }
 
@@ -140,7 +140,7 @@ func (r *rig) lease(a ask) answer {
 
 func (r *rig) settleShot(counter string, unique string, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, laneKey}, nil}
+	s := shot{scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey}, nil}
 	index := r.withUnique(&s, unique)
 	for _, h := range holds {
 		s.args = append(s.args, h.id, h.token, counter, index)
@@ -158,7 +158,7 @@ func (r *rig) withUnique(s *shot, unique string) int {
 
 func (r *rig) retryShot(counter string, delay time.Duration, body string, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.wake, laneKey}, nil}
+	s := shot{scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}, nil}
 	for _, h := range holds {
 		s.args = append(s.args, h.id, h.token, body, delay.Milliseconds(), counter)
 	}
@@ -167,10 +167,10 @@ func (r *rig) retryShot(counter string, delay time.Duration, body string, holds 
 
 func (r *rig) buryShot(unique string, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, laneKey}, nil}
+	s := shot{scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey}, nil}
 	index := r.withUnique(&s, unique)
 	for _, h := range holds {
-		s.args = append(s.args, h.id, h.token, rec(long), 1, index)
+		s.args = append(s.args, h.id, h.token, rec(long), "failed", index)
 	}
 	return s
 }
@@ -184,7 +184,7 @@ func (r *rig) extendShot(holds ...hold) shot {
 }
 
 func (r *rig) releaseShot(holds ...hold) shot {
-	s := shot{scriptRelease, []string{r.k.leases, r.k.runs, r.k.meta, r.k.wake, laneKey}, nil}
+	s := shot{scriptRelease, []string{r.k.leases, r.k.runs, r.k.meta, r.k.minutes, r.k.wake, laneKey}, nil}
 	for _, h := range holds {
 		s.args = append(s.args, h.id, h.token)
 	}
@@ -193,7 +193,7 @@ func (r *rig) releaseShot(holds ...hold) shot {
 
 func (r *rig) cancelShot(unique, id string) shot {
 	k := &r.k
-	s := shot{scriptCancel, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, laneKey}, []any{id}}
+	s := shot{scriptCancel, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey}, []any{id}}
 	r.withUnique(&s, unique)
 	return s
 }
@@ -206,7 +206,7 @@ func (r *rig) grave(id string) string {
 // redriveShot is of dead jobs; how is their unique key's "<d|s> <window end>".
 func (r *rig) redriveShot(unique, how, body string, ids ...string) shot {
 	k := &r.k
-	s := shot{scriptRedrive, []string{k.jobs, k.held, k.due, k.prio, k.runs, k.dead, k.index, k.meta, k.wake, laneKey}, nil}
+	s := shot{scriptRedrive, []string{k.jobs, k.held, k.due, k.prio, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, laneKey}, []any{"go"}}
 	if index := r.withUnique(&s, unique); index > 0 {
 		how = "1 " + how
 	}
@@ -217,9 +217,9 @@ func (r *rig) redriveShot(unique, how, body string, ids ...string) shot {
 }
 
 func (r *rig) deleteShot(ids ...string) shot {
-	s := shot{scriptDelete, []string{r.k.dead, r.k.index, r.k.meta, laneKey}, nil}
+	s := shot{scriptDelete, []string{r.k.dead, r.k.index, r.k.meta, r.k.minutes, laneKey}, []any{"purged", 0}}
 	for _, id := range ids {
-		s.args = append(s.args, id)
+		s.args = append(s.args, id, "")
 	}
 	return s
 }

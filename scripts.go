@@ -29,6 +29,16 @@ var (
 	scriptStats   = loadScript("stats")
 	scriptWake    = loadScript("wake")
 	scriptCheck   = loadScript("check")
+
+	scriptList       = loadScript("list")
+	scriptPurge      = loadScript("purge")
+	scriptReschedule = loadScript("reschedule")
+	scriptPause      = loadScript("pause")
+	scriptDestroy    = loadScript("destroy")
+	scriptFree       = loadScript("free")
+	scriptMinutes    = loadScript("minutes")
+	scriptBeat       = loadScript("beat")
+	scriptWorkers    = loadScript("workers")
 )
 
 // loadScript puts the files named by "-- include:" lines in the place of those

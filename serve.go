@@ -57,6 +57,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	go func() { loops.Wait(); close(loopsEnded) }()
 	go func() { reads.Wait(); close(readsEnded) }()
 
+	keeping, stopKeeping := context.WithCancel(w.base)
+	upkeepEnded := make(chan struct{})
+	go func() { defer close(upkeepEnded); w.upkeep(keeping) }()
+
 	var err error
 	select {
 	case <-ctx.Done():
@@ -64,6 +68,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	case <-w.alive.Done():
 		<-loopsEnded
 		err = errAbandoned
+	}
+	stopKeeping()
+	if within(upkeepEnded, drainGrace) && w.alive.Err() == nil {
+		w.farewell()
 	}
 	close(stopRead)
 	var closing sync.WaitGroup
@@ -126,6 +134,7 @@ func (w *Worker) prepare(ctx context.Context) {
 // drain waits for the handlers in three steps: to finish, to heed the end of
 // their contexts, and for Redis to take what they left.
 func (w *Worker) drain(ended <-chan struct{}) error {
+	close(w.draining)
 	for _, f := range w.feeds {
 		f.drain(false)
 	}

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -97,6 +98,7 @@ type Worker struct {
 	handlers map[string]*handler
 	errs     []error // of the registrations
 
+	tag     string // names it in tokens and in the lists of workers
 	started atomic.Bool
 	ended   atomic.Bool
 	slots   slots
@@ -104,6 +106,8 @@ type Worker struct {
 	wakers  []*waker // by feed; several feeds may share one
 	outages outages
 	base    context.Context // of the handlers
+	// draining is closed when it leases no more.
+	draining chan struct{}
 	// suspect is held by the feed that has leased, or may be about to lease, a
 	// job whose next crash would be its last: no two run in one worker.
 	suspect sync.Mutex
@@ -170,7 +174,7 @@ func NewWorker(c *Client, cfg WorkerConfig) (*Worker, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	w := &Worker{client: c, cfg: cfg, handlers: map[string]*handler{}}
+	w := &Worker{client: c, cfg: cfg, handlers: map[string]*handler{}, tag: rand.Text()[:tagLength], draining: make(chan struct{})}
 	w.alive, w.kill = context.WithCancel(context.Background())
 	w.slots.total, w.slots.strict = cfg.Concurrency, cfg.Strict
 	for i, q := range cfg.Queues {

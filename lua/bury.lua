@@ -7,11 +7,13 @@
 -- KEYS[5] dead    stream of post-mortems
 -- KEYS[6] index   hash, id -> entry of dead
 -- KEYS[7] meta    hash
--- KEYS[8] lane    the caller's lane
--- KEYS[9..]       unique keys
+-- KEYS[8] minutes hash, the counters at the start of each minute
+-- KEYS[9] lane    the caller's lane
+-- KEYS[10..]      unique keys
 -- ARGV[1] seq     sequence in the lane
--- ARGV[2..]       per job: id, token, post-mortem, 1 if an attempt failed, and
---                 the index of its unique key in KEYS[9..] (0: none)
+-- ARGV[2..]       per job: id, token, post-mortem, what else to count (failed,
+--                 expired, both as failed+expired, or "") and
+--                 the index of its unique key in KEYS[10..] (0: none)
 --
 -- returns "stale" | a letter per job: "k" buried, "l" lost
 -- include: time
@@ -22,12 +24,14 @@
 -- include: unique_own
 -- include: tally
 
-local seen = lane_seen(KEYS[8], ARGV[1])
+local seen = lane_seen(KEYS[9], ARGV[1])
 if seen then return seen end
 redis.call('XLEN', KEYS[1])
 redis.call('HLEN', KEYS[2])
 redis.call('XLEN', KEYS[5])
 redis.call('HLEN', KEYS[7])
+local now = math.floor(now_us() / 1000)
+local minute = minute_turned(KEYS[8], now)
 
 local ids, tokens = {}, {}
 for i = 2, #ARGV, 5 do
@@ -36,15 +40,15 @@ for i = 2, #ARGV, 5 do
 end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
 local graves = redis.call('HMGET', KEYS[6], unpack(ids))
-local gone, failed, frees, old_graves = {}, 0, {}, {}
+local gone, counts, frees, old_graves = {}, {}, {}, {}
 for i, id in ipairs(ids) do
   if marks[i] ~= 'l' then
     marks[i] = 'k'
     gone[#gone + 1] = id
-    failed = failed + tonumber(ARGV[5 * i])
+    for counter in string.gmatch(ARGV[5 * i], '%a+') do counts[counter] = (counts[counter] or 0) + 1 end
     local unique = tonumber(ARGV[5 * i + 1])
-    local till = unique > 0 and unique_owned(KEYS[8 + unique], id)
-    if till then frees[#frees + 1] = { KEYS[8 + unique], till } end
+    local till = unique > 0 and unique_owned(KEYS[9 + unique], id)
+    if till then frees[#frees + 1] = { KEYS[9 + unique], till } end
     if graves[i] and redis.pcall('XRANGE', KEYS[5], graves[i], graves[i])[1] then
       old_graves[#old_graves + 1] = graves[i]
     end
@@ -64,12 +68,12 @@ if #gone > 0 then
   redis.call('HDEL', KEYS[2], unpack(gone))
   redis.call('ZREM', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[4], unpack(gone))
-  local now = math.floor(now_us() / 1000)
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
+  minute_note(KEYS[8], KEYS[7], minute)
   tally(KEYS[7], 'n:dead', #gone)
-  if failed > 0 then tally(KEYS[7], 'n:failed', failed) end
+  for counter, count in pairs(counts) do tally(KEYS[7], 'n:' .. string.lower(counter), count) end
 end
 if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
 local answer = table.concat(marks)
-lane_keep(KEYS[8], ARGV[1], answer)
+lane_keep(KEYS[9], ARGV[1], answer)
 return answer

@@ -9,8 +9,9 @@
 -- KEYS[6] runs    hash, id -> run entry
 -- KEYS[7] index   hash, id -> entry of the dead-letter stream
 -- KEYS[8] meta    hash
--- KEYS[9] lane    the caller's lane
--- KEYS[10..]      its unique key, if it has one
+-- KEYS[9] minutes hash, the counters at the start of each minute
+-- KEYS[10] lane   the caller's lane
+-- KEYS[11..]      its unique key, if it has one
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] id
 --
@@ -20,9 +21,10 @@
 -- include: runs
 -- include: full
 -- include: unique_own
+-- include: erase
 -- include: tally
 
-local seen = lane_seen(KEYS[9], ARGV[1])
+local seen = lane_seen(KEYS[10], ARGV[1])
 if seen then return seen end
 local id = ARGV[2]
 local now = math.floor(now_us() / 1000)
@@ -34,7 +36,8 @@ local deadline = tonumber(redis.call('ZSCORE', KEYS[5], id) or '')
 local entry = redis.call('HGET', KEYS[6], id)
 local dead = redis.call('HEXISTS', KEYS[7], id) == 1
 redis.call('HLEN', KEYS[8])
-local till = KEYS[10] and unique_owned(KEYS[10], id)
+local minute = minute_turned(KEYS[9], now)
+local till = KEYS[11] and unique_owned(KEYS[11], id)
 
 local answer = dead and 'dead' or 'missing'
 if fresh or held then
@@ -45,16 +48,12 @@ if fresh or held then
     redis.call('HSET', KEYS[6], id, run_text(token or '', crashes, flags_s, before_token))
     answer = 'flagged'
   else
-    redis.call('XDEL', KEYS[1], id)
-    redis.call('HDEL', KEYS[2], id)
-    redis.call('ZREM', KEYS[3], id)
-    redis.call('ZREM', KEYS[4], id)
-    redis.call('ZREM', KEYS[5], id)
-    redis.call('HDEL', KEYS[6], id)
-    if till then unique_free(KEYS[10], till, now) end
+    erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })
+    if till then unique_free(KEYS[11], till, now) end
+    minute_note(KEYS[9], KEYS[8], minute)
     tally(KEYS[8], 'n:cancelled', 1)
     answer = 'gone'
   end
 end
-lane_keep(KEYS[9], ARGV[1], answer)
+lane_keep(KEYS[10], ARGV[1], answer)
 return answer

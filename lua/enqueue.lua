@@ -6,15 +6,16 @@
 -- KEYS[4] prio    sorted set, score = priority and ms
 -- KEYS[5] runs    hash, id -> run entry
 -- KEYS[6] meta    hash
--- KEYS[7] wake    list of tokens
--- KEYS[8] lane    the caller's lane
--- KEYS[9..]       unique keys
+-- KEYS[7] minutes hash, the counters at the start of each minute
+-- KEYS[8] wake    list of tokens
+-- KEYS[9] lane    the caller's lane
+-- KEYS[10..]      unique keys
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] n       number of jobs
 -- ARGV[3..]       per job: low half of its id, record, and how it waits: "" for
 --                 at once, or "<d|a> <ms> <priority> <unique> <d|s> <window>":
 --                 delay or absolute time, the unique key as an index into
---                 KEYS[9..] (0: none), its mode and its window in ms
+--                 KEYS[10..] (0: none), its mode and its window in ms
 --
 -- returns "stale" | "<us> <marks> <holder>…": the microseconds of the first new
 -- id (each next one is one more), and for each job "." new or "d" duplicate,
@@ -27,7 +28,7 @@
 -- include: wake
 -- include: tally
 
-local seen = lane_seen(KEYS[8], ARGV[1])
+local seen = lane_seen(KEYS[9], ARGV[1])
 if seen then return seen end
 
 local us = now_us()
@@ -39,7 +40,8 @@ redis.call('HLEN', KEYS[2])
 redis.call('ZCARD', KEYS[3])
 redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[5])
-local waiting = redis.call('LLEN', KEYS[7])
+local minute = minute_turned(KEYS[7], now)
+local waiting = redis.call('LLEN', KEYS[8])
 last = tonumber(last or '')
 if not last then
   -- The hash was lost: ids must still rise above what the stream has seen.
@@ -64,7 +66,7 @@ for i = 1, tonumber(ARGV[2]) do
       string.match(how, '^(%a) (%d+) (%d) (%d+) (%a) (%d+)$')
     ms, priority, unique = tonumber(ms), tonumber(priority), tonumber(unique)
     if unique > 0 then
-      local key = KEYS[8 + unique]
+      local key = KEYS[9 + unique]
       holder = taken[key] or unique_holder(key, KEYS[1], KEYS[2], KEYS[5], now)
       if not holder then
         taken[key] = id
@@ -110,6 +112,7 @@ if #prio > 0 then redis.call('ZADD', KEYS[4], unpack(prio)) end
 for _, entry in ipairs(keys) do
   redis.call('SET', entry[1], entry[2])
 end
+minute_note(KEYS[7], KEYS[6], minute)
 if added > 0 then
   redis.call('HSET', KEYS[6], 'last', num(us - 1))
   tally(KEYS[6], 'n:enqueued', added)
@@ -118,9 +121,9 @@ if #holders > 0 then tally(KEYS[6], 'n:duplicate', #holders) end
 
 local ready = (#fresh + #prio) / 2
 if nearest and wake_due(KEYS[3], nearest, now) then ready = ready + 1 end
-wake_push(KEYS[7], ready, waiting)
+wake_push(KEYS[8], ready, waiting)
 
 local answer = num(first) .. ' ' .. table.concat(marks)
 if #holders > 0 then answer = answer .. ' ' .. table.concat(holders, ' ') end
-lane_keep(KEYS[8], ARGV[1], answer)
+lane_keep(KEYS[9], ARGV[1], answer)
 return answer

@@ -9,8 +9,9 @@
 -- KEYS[5] leases  sorted set, score = deadline ms; 0 = given back
 -- KEYS[6] runs    hash, id -> run entry
 -- KEYS[7] meta    hash
--- KEYS[8] wake    list of tokens
--- KEYS[9] lane    the caller's lane
+-- KEYS[8] minutes hash, the counters at the start of each minute
+-- KEYS[9] wake    list of tokens
+-- KEYS[10] lane   the caller's lane
 -- ARGV[1] seq         sequence in the lane
 -- ARGV[2] n           jobs wanted, 1 to 500
 -- ARGV[3] visibility  ms, for jobs that have none of their own
@@ -29,11 +30,12 @@
 -- include: runs
 -- include: wake
 -- include: entry
+-- include: records
 -- include: pick
 -- include: heal
 -- include: tally
 
-local seen = lane_seen(KEYS[9], ARGV[1])
+local seen = lane_seen(KEYS[10], ARGV[1])
 if seen == 'stale' then return { 'stale' } end
 local us = now_us()
 local now = math.floor(us / 1000)
@@ -57,7 +59,8 @@ local total = redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2])
 local due_count, prio_count = redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4])
 local lease_count = redis.call('ZCARD', KEYS[5])
 redis.call('HLEN', KEYS[6])
-redis.call('LLEN', KEYS[8])
+redis.call('LLEN', KEYS[9])
+local minute = minute_turned(KEYS[8], now)
 local cursor_id = string.match(meta[1] or '', '^%d+%-%d+$') or false
 local swept_id = string.match(meta[5] or '', '^%d+%-%d+$') or ''
 local turn = math.floor(tonumber(meta[2] or '') or 0)
@@ -69,11 +72,11 @@ token = num(fence_us) .. '-' .. ARGV[4]
 -- A lease never ends before its time: its start is rounded up.
 local leased_from = math.ceil(us / 1000)
 
-redis.call('DEL', KEYS[8])
+redis.call('DEL', KEYS[9])
 local paused = tonumber(meta[4] or '') or 0
 if paused > now then
   local answer = num(paused - now) .. ' ' .. token
-  lane_keep(KEYS[9], ARGV[1], answer)
+  lane_keep(KEYS[10], ARGV[1], answer)
   return { num(now), num(paused - now), token }
 end
 
@@ -229,6 +232,7 @@ for round = 1, 2 do
   end
 end
 
+if #picked + #dropped > 0 then minute_note(KEYS[8], KEYS[7], minute) end
 for _, entry in ipairs(renamed) do
   redis.call('XDEL', KEYS[1], entry[1])
   redis.call('HSET', KEYS[2], entry[2], entry[3])
@@ -236,7 +240,7 @@ end
 if #dropped > 0 then
   redis.call('ZREM', KEYS[5], unpack(dropped))
   redis.call('HDEL', KEYS[6], unpack(dropped))
-  tally(KEYS[7], 'n:dropped', #dropped)
+  tally(KEYS[7], 'n:lost', #dropped)
 end
 if #due_gone > 0 then redis.call('ZREM', KEYS[3], unpack(due_gone)) end
 if #due_late > 0 then redis.call('ZADD', KEYS[3], unpack(due_late)) end
@@ -255,8 +259,9 @@ if #picked == 0 then
   local swept, healed = heal(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], cursor_id, swept_id)
   if swept ~= (meta[5] or '') then redis.call('HSET', KEYS[7], 'swept', swept) end
   if healed > 0 then
+    if #dropped == 0 then minute_note(KEYS[8], KEYS[7], minute) end
     tally(KEYS[7], 'n:healed', healed)
-    wake_push(KEYS[8], healed, 0)
+    wake_push(KEYS[9], healed, 0)
   end
 end
 
@@ -274,7 +279,7 @@ if full then
       redis.call('ZCARD', KEYS[5]) - redis.call('ZCARD', KEYS[3]) - redis.call('ZCARD', KEYS[4])
   end
   if ready < 1 and soonest and soonest <= now + 10000 then ready = 1 end
-  wake_push(KEYS[8], ready, 0)
+  wake_push(KEYS[9], ready, 0)
 else
   local lapse = redis.call('ZRANGEBYSCORE', KEYS[5], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   if lapse and (not soonest or tonumber(lapse) < soonest) then soonest = tonumber(lapse) end
@@ -287,5 +292,5 @@ local reply = { num(now), next_text, token }
 for _, job in ipairs(picked) do
   for _, part in ipairs(job) do reply[#reply + 1] = part end
 end
-lane_keep(KEYS[9], ARGV[1], next_text .. ' ' .. token .. ' ' .. table.concat(kept, ' '))
+lane_keep(KEYS[10], ARGV[1], next_text .. ' ' .. token .. ' ' .. table.concat(kept, ' '))
 return reply

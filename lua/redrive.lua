@@ -8,11 +8,13 @@
 -- KEYS[6] dead    stream of post-mortems
 -- KEYS[7] index   hash, id -> entry of dead
 -- KEYS[8] meta    hash
--- KEYS[9] wake    list of tokens
--- KEYS[10] lane   the caller's lane
--- KEYS[11..]      unique keys
+-- KEYS[9] minutes hash, the counters at the start of each minute
+-- KEYS[10] wake    list of tokens
+-- KEYS[11] lane   the caller's lane
+-- KEYS[12..]      unique keys
 -- ARGV[1] seq     sequence in the lane
--- ARGV[2..]       per job: id, the entry of dead that the record was made from,
+-- ARGV[2] mode    "go", or "dry" to change nothing, the lane included
+-- ARGV[3..]       per job: id, the entry of dead that the record was made from,
 --                 record, and its unique key: "" or "<index> <d|s> <window end>"
 --
 -- returns "stale" | a word per job: "ok" | "missing", not dead | "changed", dead
@@ -25,7 +27,8 @@
 -- include: wake
 -- include: tally
 
-local seen = lane_seen(KEYS[10], ARGV[1])
+local dry = ARGV[2] == 'dry'
+local seen = not dry and lane_seen(KEYS[11], ARGV[1])
 if seen then return seen end
 redis.call('XLEN', KEYS[1])
 redis.call('HLEN', KEYS[2])
@@ -34,12 +37,13 @@ redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[5])
 redis.call('XLEN', KEYS[6])
 redis.call('HLEN', KEYS[8])
-local waiting = redis.call('LLEN', KEYS[9])
+local waiting = redis.call('LLEN', KEYS[10])
 local now = math.floor(now_us() / 1000)
+local minute = minute_turned(KEYS[9], now)
 
 local words, held, due, prio, keys = {}, {}, {}, {}, {}
 local moved, graves, taken, met = {}, {}, {}, {}
-for i = 2, #ARGV, 4 do
+for i = 3, #ARGV, 4 do
   local id, grave, record, how = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local entry = redis.call('HGET', KEYS[7], id)
   local word = 'ok'
@@ -49,7 +53,7 @@ for i = 2, #ARGV, 4 do
     word = 'changed'
   elseif how ~= '' then
     local unique, mode, till = string.match(how, '^(%d+) (%a) (%d+)$')
-    local key = KEYS[10 + tonumber(unique)]
+    local key = KEYS[11 + tonumber(unique)]
     local holder = taken[key] or unique_holder(key, KEYS[1], KEYS[2], KEYS[5], now)
     -- Its own window may still name it.
     if holder and holder ~= id then
@@ -74,6 +78,7 @@ for i = 2, #ARGV, 4 do
   end
 end
 
+if dry then return table.concat(words, ' ') end
 if #moved > 0 then
   redis.call('HSET', KEYS[2], unpack(held))
   if #due > 0 then redis.call('ZADD', KEYS[3], unpack(due)) end
@@ -83,9 +88,10 @@ if #moved > 0 then
   end
   redis.call('XDEL', KEYS[6], unpack(graves))
   redis.call('HDEL', KEYS[7], unpack(moved))
+  minute_note(KEYS[9], KEYS[8], minute)
   tally(KEYS[8], 'n:redriven', #moved)
-  wake_push(KEYS[9], #moved, waiting)
+  wake_push(KEYS[10], #moved, waiting)
 end
 local answer = table.concat(words, ' ')
-lane_keep(KEYS[10], ARGV[1], answer)
+lane_keep(KEYS[11], ARGV[1], answer)
 return answer

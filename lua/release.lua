@@ -3,8 +3,9 @@
 -- KEYS[1] leases  sorted set, score = deadline ms
 -- KEYS[2] runs    hash, id -> run entry
 -- KEYS[3] meta    hash
--- KEYS[4] wake    list of tokens
--- KEYS[5] lane    the caller's lane
+-- KEYS[4] minutes hash, the counters at the start of each minute
+-- KEYS[5] wake    list of tokens
+-- KEYS[6] lane    the caller's lane
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2..]       per job: id, token
 --
@@ -18,10 +19,11 @@
 -- include: wake
 -- include: tally
 
-local seen = lane_seen(KEYS[5], ARGV[1])
+local seen = lane_seen(KEYS[6], ARGV[1])
 if seen then return seen end
 redis.call('HLEN', KEYS[3])
-local waiting = redis.call('LLEN', KEYS[4])
+local minute = minute_turned(KEYS[4], math.floor(now_us() / 1000))
+local waiting = redis.call('LLEN', KEYS[5])
 
 local ids, tokens = {}, {}
 for i = 2, #ARGV, 2 do
@@ -40,10 +42,11 @@ end
 write_when_full(KEYS[1])
 if #back > 0 then
   redis.call('ZADD', KEYS[1], 'XX', unpack(back))
+  minute_note(KEYS[4], KEYS[3], minute)
   tally(KEYS[3], 'n:released', #back / 2)
-  wake_push(KEYS[4], #back / 2, waiting)
+  wake_push(KEYS[5], #back / 2, waiting)
 end
 if #alive > 0 then redis.call('HSET', KEYS[2], unpack(alive)) end
 local answer = table.concat(marks)
-lane_keep(KEYS[5], ARGV[1], answer)
+lane_keep(KEYS[6], ARGV[1], answer)
 return answer

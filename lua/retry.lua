@@ -7,8 +7,9 @@
 -- KEYS[4] leases  sorted set, score = deadline ms
 -- KEYS[5] runs    hash, id -> run entry
 -- KEYS[6] meta    hash
--- KEYS[7] wake    list of tokens
--- KEYS[8] lane    the caller's lane
+-- KEYS[7] minutes hash, the counters at the start of each minute
+-- KEYS[8] wake    list of tokens
+-- KEYS[9] lane    the caller's lane
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2..]       per job: id, token, record, delay ms, counter (retried,
 --                 snoozed); retried counts a failed attempt too
@@ -24,13 +25,13 @@
 -- include: wake
 -- include: tally
 
-local seen = lane_seen(KEYS[8], ARGV[1])
+local seen = lane_seen(KEYS[9], ARGV[1])
 if seen then return seen end
 redis.call('XLEN', KEYS[1])
 redis.call('HLEN', KEYS[2])
 redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[6])
-local waiting = redis.call('LLEN', KEYS[7])
+local waiting = redis.call('LLEN', KEYS[8])
 
 local ids, tokens = {}, {}
 for i = 2, #ARGV, 5 do
@@ -40,6 +41,7 @@ end
 local marks, alive = fence(KEYS[4], KEYS[5], ids, tokens)
 local us = now_us()
 local now, from = math.floor(us / 1000), math.ceil(us / 1000)
+local minute = minute_turned(KEYS[7], now)
 local back, held, due, counts, nearest = {}, {}, {}, {}, nil
 for i, id in ipairs(ids) do
   if marks[i] == 'k' then
@@ -62,13 +64,14 @@ if #back > 0 then
   redis.call('ZADD', KEYS[3], unpack(due))
   redis.call('ZREM', KEYS[4], unpack(back))
   redis.call('HDEL', KEYS[5], unpack(back))
+  minute_note(KEYS[7], KEYS[6], minute)
   for counter, count in pairs(counts) do
     tally(KEYS[6], 'n:' .. string.lower(counter), count)
     if counter == 'retried' then tally(KEYS[6], 'n:failed', count) end
   end
-  if wake_due(KEYS[3], nearest, now) then wake_push(KEYS[7], 1, waiting) end
+  if wake_due(KEYS[3], nearest, now) then wake_push(KEYS[8], 1, waiting) end
 end
 if #alive > 0 then redis.call('HSET', KEYS[5], unpack(alive)) end
 local answer = table.concat(marks)
-lane_keep(KEYS[8], ARGV[1], answer)
+lane_keep(KEYS[9], ARGV[1], answer)
 return answer

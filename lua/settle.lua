@@ -6,11 +6,12 @@
 -- KEYS[3] leases  sorted set, score = deadline ms
 -- KEYS[4] runs    hash, id -> run entry
 -- KEYS[5] meta    hash
--- KEYS[6] lane    the caller's lane
--- KEYS[7..]       unique keys
+-- KEYS[6] minutes hash, the counters at the start of each minute
+-- KEYS[7] lane    the caller's lane
+-- KEYS[8..]       unique keys
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2..]       per job: id, token, counter (done, discarded, cancelled) and
---                 the index of its unique key in KEYS[7..] (0: none)
+--                 the index of its unique key in KEYS[8..] (0: none)
 --
 -- returns "stale" | a letter per job: "k" ended, "l" lost
 -- include: time
@@ -21,11 +22,13 @@
 -- include: unique_own
 -- include: tally
 
-local seen = lane_seen(KEYS[6], ARGV[1])
+local seen = lane_seen(KEYS[7], ARGV[1])
 if seen then return seen end
 redis.call('XLEN', KEYS[1])
 redis.call('HLEN', KEYS[2])
 redis.call('HLEN', KEYS[5])
+local now = math.floor(now_us() / 1000)
+local minute = minute_turned(KEYS[6], now)
 
 local ids, tokens = {}, {}
 for i = 2, #ARGV, 4 do
@@ -40,8 +43,8 @@ for i, id in ipairs(ids) do
     ended[#ended + 1] = id
     local counter, unique = ARGV[4 * i], tonumber(ARGV[4 * i + 1])
     counts[counter] = (counts[counter] or 0) + 1
-    local till = unique > 0 and unique_owned(KEYS[6 + unique], id)
-    if till then frees[#frees + 1] = { KEYS[6 + unique], till } end
+    local till = unique > 0 and unique_owned(KEYS[7 + unique], id)
+    if till then frees[#frees + 1] = { KEYS[7 + unique], till } end
   end
 end
 
@@ -51,15 +54,13 @@ if #ended > 0 then
   if gone < #ended then redis.call('HDEL', KEYS[2], unpack(ended)) end
   redis.call('ZREM', KEYS[3], unpack(ended))
   redis.call('HDEL', KEYS[4], unpack(ended))
-  if #frees > 0 then
-    local now = math.floor(now_us() / 1000)
-    for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
-  end
+  for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
+  minute_note(KEYS[6], KEYS[5], minute)
   for counter, count in pairs(counts) do
     tally(KEYS[5], 'n:' .. string.lower(counter), count)
   end
 end
 if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
 local answer = table.concat(marks)
-lane_keep(KEYS[6], ARGV[1], answer)
+lane_keep(KEYS[7], ARGV[1], answer)
 return answer

@@ -31,3 +31,12 @@ end
 local function prio_text(priority, ms)
   return num((9 - priority) * 10000000000000 + ms)
 end
+
+-- head_run writes what a run entry knew into a long head: the crashes, and that
+-- the job has been started.
+local function head_run(record, crashes)
+  local version, flags = string.byte(record, 1, 2)
+  if version ~= 1 or not flags or math.floor(flags / 32) % 2 == 0 or #record < 14 then return record end
+  if math.floor(flags / 16) % 2 == 0 then flags = flags + 16 end
+  return string.char(1, flags, math.min(crashes, 255)) .. string.sub(record, 4)
+end

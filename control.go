@@ -1,0 +1,93 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawlq/pawl/internal/record"
+)
+
+// Cancel ends a job. A waiting one is gone on return. A running one has its
+// context cancelled with ErrCancelled within a third of its visibility timeout;
+// if its handler returns nil all the same, it is done. ErrNotFound: no such job,
+// or done. ErrState: dead; see DeadLetters.Delete.
+func (q *Queue) Cancel(ctx context.Context, id ID) error {
+	ctx, cancel := withDefaultTimeout(ctx)
+	defer cancel()
+	found, err := q.inspect(ctx, id)
+	if err != nil {
+		return q.wrap("cancel", err)
+	}
+	k := &q.keys
+	keys := k.living(k.index, k.meta, k.minutes, laneKey)
+	if rec, err := record.Decode([]byte(found.record)); err == nil && rec.Unique != nil {
+		// A job's unique key never changes, so reading it beforehand is safe.
+		keys = append(keys, k.unique(rec.Unique.Key))
+	}
+	word := "missing"
+	if found.id != "" {
+		if word, err = q.call(ctx, scriptCancel, keys, found.id); err != nil {
+			return q.wrap("cancel", err)
+		}
+	}
+	switch word {
+	case "dead":
+		return q.wrap("cancel", fmt.Errorf("%w: %s is dead; Dead().Delete removes it", ErrState, id))
+	case "missing":
+		return q.wrap("cancel", fmt.Errorf("%w: %s", ErrNotFound, id))
+	}
+	return nil
+}
+
+// Reschedule moves a delayed or ready job to another time; one that is past
+// means now. Of a job that was given back, or whose lease ran out, that ends the
+// lease. Priority, attempts and ExpireIn stay. Errors: ErrInvalid for a time that
+// At would refuse; ErrNotFound, no such job; ErrState, it runs, is about to be
+// cancelled, or is dead; ErrFull. In each case the job is as it was.
+func (q *Queue) Reschedule(ctx context.Context, id ID, at time.Time) error {
+	if err := At(at).apply(&settings{}); err != nil {
+		return q.wrap("reschedule", err)
+	}
+	return q.wrap("reschedule", q.reschedule(ctx, id, max(0, ceilTime(at))))
+}
+
+// RunNow makes a delayed job ready. One that is ready already stays as it is.
+// Errors as Reschedule.
+func (q *Queue) RunNow(ctx context.Context, id ID) error {
+	return q.wrap("run now", q.reschedule(ctx, id, 0))
+}
+
+func (q *Queue) reschedule(ctx context.Context, id ID, ms int64) error {
+	ctx, cancel := withDefaultTimeout(ctx)
+	defer cancel()
+	found, err := q.inspect(ctx, id)
+	if err != nil {
+		return err
+	}
+	word := "missing"
+	if found.id != "" {
+		body := found.record
+		if rec, err := record.Decode([]byte(body)); err == nil {
+			rec.LongHead = true // with a place for the due time
+			body = string(rec.Append(nil))
+		}
+		k := &q.keys
+		word, err = q.call(ctx, scriptReschedule, k.living(k.index, k.wake, laneKey), found.id, ms, body)
+		if err != nil {
+			return err
+		}
+	}
+	switch word {
+	case "ok":
+		return nil
+	case "missing":
+		return fmt.Errorf("%w: %s", ErrNotFound, id)
+	case "running":
+		return fmt.Errorf("%w: %s runs", ErrState, id)
+	case "cancelled":
+		return fmt.Errorf("%w: %s was cancelled and ends with its next lease", ErrState, id)
+	default:
+		return fmt.Errorf("%w: %s is dead; Dead().Redrive sends it back", ErrState, id)
+	}
+}

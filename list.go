@@ -1,0 +1,203 @@
+package pawl
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Filter picks jobs. Zero fields do not filter.
+type Filter struct {
+	Kind   string
+	Header Header    // of this key and value
+	Since  time.Time // enqueued at or after, by the server's clock
+	Until  time.Time // enqueued before
+	Limit  int       // at most so many; 0 or less: all
+}
+
+func (f *Filter) matches(j *RawJob) bool {
+	value, has := j.Headers[f.Header.Key]
+	return (f.Kind == "" || j.Kind == f.Kind) &&
+		(f.Header.Key == "" || has && value == f.Header.Value) &&
+		(f.Since.IsZero() || !j.EnqueuedAt.Before(f.Since)) &&
+		(f.Until.IsZero() || j.EnqueuedAt.Before(f.Until))
+}
+
+// listPage is how many jobs one call looks at, at most.
+const listPage = 500
+
+// List walks the jobs of a state that match, in pages:
+//
+//	ready     those that were given back or whose lease ran out, then by
+//	          priority, then those whose time has come, then fresh ones;
+//	          each oldest first, but the priorities
+//	delayed   next due first
+//	running   oldest first
+//	dead      in the order of their deaths; Dead().List says more
+//
+// Jobs that come, go or change their state meanwhile may or may not be seen;
+// none is seen twice, for which it remembers the ids that it has passed, and
+// each is as it stood when its page was read. An error ends the walk:
+// ErrInvalid for another state, ErrNotFound if the queue never had a job or a
+// worker. Each page waits no longer than ctx, or 5 s if ctx has no deadline.
+func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, error] {
+	return func(yield func(JobInfo, error) bool) {
+		matched, seen := 0, map[ID]bool{}
+		err := q.walk(ctx, s, func(page []JobInfo) bool {
+			for _, info := range page {
+				if seen[info.ID] || !f.matches(&info.RawJob) {
+					continue
+				}
+				seen[info.ID] = true
+				if matched++; !yield(info, nil) || matched == f.Limit {
+					return false
+				}
+			}
+			return true
+		})
+		if err != nil {
+			yield(JobInfo{}, q.wrap("list", err))
+		}
+	}
+}
+
+// walk hands on pages of the jobs of a state until one is refused.
+func (q *queueState) walk(ctx context.Context, s State, take func([]JobInfo) bool) error {
+	if err := q.exist(ctx); err != nil {
+		return err
+	}
+	switch s {
+	case StateReady:
+		for _, source := range []string{"lapsed", "prio", "due", "fresh"} {
+			if more, err := q.walkSource(ctx, s, source, take); err != nil || !more {
+				return err
+			}
+		}
+		return nil
+	case StateDelayed:
+		_, err := q.walkSource(ctx, s, "delayed", take)
+		return err
+	case StateRunning:
+		return q.walkRunning(ctx, take)
+	case StateDead:
+		return q.walkDead(ctx, take)
+	}
+	return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning or StateDead", s)
+}
+
+func (q *queueState) walkSource(ctx context.Context, s State, source string, take func([]JobInfo) bool) (more bool, err error) {
+	for score, id := "", ""; ; {
+		page, now, err := q.listed(ctx, source, score, id)
+		if err != nil {
+			return false, err
+		}
+		infos := q.infos(page, s, now)
+		if !take(infos) {
+			return false, nil
+		}
+		if score, id = page[1], page[2]; id == "" {
+			return true, nil
+		}
+	}
+}
+
+// walkRunning takes the ids first: a lease moves whenever it is renewed, and a
+// walk along the leases would meet one job again and miss another. There are no
+// more of them than the fleet has slots.
+func (q *queueState) walkRunning(ctx context.Context, take func([]JobInfo) bool) error {
+	ids, err := q.leasedIDs(ctx)
+	if err != nil {
+		return err
+	}
+	for len(ids) > 0 {
+		n := min(len(ids), listPage)
+		args := make([]any, n)
+		for i, id := range ids[:n] {
+			args[i] = id
+		}
+		page, now, err := q.listed(ctx, "running", "", "", args...)
+		if err != nil {
+			return err
+		}
+		infos := q.infos(page, StateRunning, now)
+		named := make([]*JobInfo, len(infos))
+		for i := range infos {
+			named[i] = &infos[i]
+		}
+		if err := q.nameWorkers(ctx, named); err != nil {
+			return err
+		}
+		if !take(infos) {
+			return nil
+		}
+		// It may have stopped before the last of them, at a megabyte.
+		ids = ids[max(1, slices.Index(ids, page[2])+1):]
+	}
+	return nil
+}
+
+// leasedIDs are the ids that have a run entry, oldest first.
+func (q *queueState) leasedIDs(ctx context.Context) ([]string, error) {
+	var ids []string
+	for cursor := uint64(0); ; {
+		type page struct {
+			texts []string
+			next  uint64
+		}
+		p, err := await(ctx, func(ctx context.Context) (page, error) {
+			texts, next, err := q.client.rdb.HScan(ctx, q.keys.runs, cursor, "", listPage).Result()
+			return page{texts, next}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i < len(p.texts); i += 2 {
+			ids = append(ids, p.texts[i])
+		}
+		if cursor = p.next; cursor == 0 {
+			slices.Sort(ids) // of one length for some centuries
+			return slices.Compact(ids), nil
+		}
+	}
+}
+
+func (q *queueState) walkDead(ctx context.Context, take func([]JobInfo) bool) error {
+	from, to := "-", "+"
+	return (&DeadLetters{q}).walk(ctx, from, to, func(page []redis.XMessage) bool {
+		var infos []JobInfo
+		for _, e := range page {
+			id, _ := e.Values["i"].(string)
+			body, _ := e.Values["p"].(string)
+			infos = append(infos, (&found{id: id, state: StateDead, record: body, place: e.ID}).info(q))
+		}
+		return take(infos)
+	})
+}
+
+// listed calls the script list. The page's first three words are the server's ms
+// and the score and id to go on after; then four for each job.
+func (q *queueState) listed(ctx context.Context, source, score, id string, ids ...any) (page []string, now time.Time, err error) {
+	parts, err := q.read(ctx, scriptList, q.keys.living(q.keys.meta), append([]any{source, score, id, listPage}, ids...)...)
+	if err != nil {
+		return nil, now, err
+	}
+	page = make([]string, max(3, len(parts)))
+	for i, p := range parts {
+		page[i], _ = p.(string)
+	}
+	ms, _ := strconv.ParseInt(page[0], 10, 64)
+	return page, time.UnixMilli(ms), nil
+}
+
+func (q *queueState) infos(page []string, s State, now time.Time) []JobInfo {
+	infos := make([]JobInfo, 0, len(page)/4)
+	for i := 3; i+3 < len(page); i += 4 {
+		f := found{id: page[i], state: s, record: page[i+1], place: page[i+2], run: page[i+3], now: now}
+		infos = append(infos, f.info(q))
+	}
+	return infos
+}

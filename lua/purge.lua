@@ -1,0 +1,61 @@
+-- purge: remove jobs that wait, each if it still waits in the state it was seen
+-- in, and free all that they hold.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record
+-- KEYS[3] due     sorted set, score = ms
+-- KEYS[4] prio    sorted set, score = priority and ms
+-- KEYS[5] leases  sorted set, score = deadline ms
+-- KEYS[6] runs    hash, id -> run entry
+-- KEYS[7] meta    hash
+-- KEYS[8] minutes hash, the counters at the start of each minute
+-- KEYS[9] lane    the caller's lane
+-- KEYS[10..]      unique keys
+-- ARGV[1] seq     sequence in the lane
+-- ARGV[2] state   ready or delayed
+-- ARGV[3..]       per job: id, and the index of its unique key in KEYS[10..]
+--                 (0: none)
+--
+-- returns "stale" | a letter per job: "k" removed, "m" not in that state
+-- include: time
+-- include: lane
+-- include: full
+-- include: unique_own
+-- include: erase
+-- include: tally
+
+local seen = lane_seen(KEYS[9], ARGV[1])
+if seen then return seen end
+local now = math.floor(now_us() / 1000)
+redis.call('ZCARD', KEYS[4])
+redis.call('HLEN', KEYS[6])
+redis.call('HLEN', KEYS[7])
+local minute = minute_turned(KEYS[8], now)
+
+local marks, gone, frees, met = {}, {}, {}, {}
+for i = 3, #ARGV, 2 do
+  local id, unique = ARGV[i], tonumber(ARGV[i + 1])
+  local there = #redis.call('XRANGE', KEYS[1], id, id) > 0 or redis.call('HEXISTS', KEYS[2], id) == 1
+  local due = tonumber(redis.call('ZSCORE', KEYS[3], id) or '')
+  local deadline = tonumber(redis.call('ZSCORE', KEYS[5], id) or '')
+  local state = due and due > now and 'delayed' or 'ready'
+  local mark = 'm'
+  if there and not met[id] and state == ARGV[2] and not (deadline and deadline > now) then
+    mark = 'k'
+    met[id] = true
+    gone[#gone + 1] = id
+    local till = unique > 0 and unique_owned(KEYS[9 + unique], id)
+    if till then frees[#frees + 1] = { KEYS[9 + unique], till } end
+  end
+  marks[#marks + 1] = mark
+end
+if #gone > 0 then
+  write_when_full(KEYS[5])
+  erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], gone)
+  for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
+  minute_note(KEYS[8], KEYS[7], minute)
+  tally(KEYS[7], 'n:purged', #gone)
+end
+local answer = table.concat(marks)
+lane_keep(KEYS[9], ARGV[1], answer)
+return answer

@@ -1,0 +1,237 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/pawlq/pawl/internal/jobid"
+	"github.com/pawlq/pawl/internal/record"
+)
+
+// RedriveReport counts what a redrive did.
+type RedriveReport struct {
+	Matched, Moved int
+	// Refused: a live job, Holder, holds the unique key. The dead job stays.
+	Refused []RefusedRedrive
+	// DiedAgain is how many of the moved jobs died again while the redrive was
+	// under way; see Redrive.StopAfter, without which it is not looked at.
+	DiedAgain int
+}
+
+// RefusedRedrive is a dead job whose unique key another job holds.
+type RefusedRedrive struct{ ID, Holder ID }
+
+// Redrive sends jobs back to ready with fresh attempts and crashes. Id, history
+// and idempotency key stay, and a unique key is taken again, or the job is
+// Refused. The ids that are not dead are named in an error that wraps
+// ErrNotFound; the others were moved all the same. Redriving twice moves once.
+// It waits no longer than ctx, or 5 s if ctx has no deadline. ErrFull: Redis has
+// no memory left; ErrUnconfirmed: some more may have been moved than the report
+// says, and another redrive of the same ids is safe.
+func (d *DeadLetters) Redrive(ctx context.Context, ids ...ID) (RedriveReport, error) {
+	report := RedriveReport{}
+	if d.q.err != nil {
+		return report, d.q.wrap("redrive", d.q.err)
+	}
+	ctx, cancel := withDefaultTimeout(ctx)
+	defer cancel()
+	var missing []string
+	for len(ids) > 0 {
+		n := min(len(ids), redrivePage)
+		some, gone, err := d.redriveIDs(ctx, ids[:n])
+		report.add(some)
+		missing = append(missing, gone...)
+		if err != nil {
+			return report, d.q.wrap("redrive", err)
+		}
+		ids = ids[n:]
+	}
+	if len(missing) > 0 {
+		return report, d.q.wrap("redrive", fmt.Errorf("%w among the dead: %s", ErrNotFound, strings.Join(missing, ", ")))
+	}
+	return report, nil
+}
+
+func (r *RedriveReport) add(more RedriveReport) {
+	r.Matched += more.Matched
+	r.Moved += more.Moved
+	r.Refused = append(r.Refused, more.Refused...)
+}
+
+// redrivePage is how many post-mortems are read at once by their ids.
+const redrivePage = 16
+
+// redriveIDs moves jobs, and names those that are not dead. One that was redriven
+// and died again since it was read is read again.
+func (d *DeadLetters) redriveIDs(ctx context.Context, ids []ID) (report RedriveReport, missing []string, err error) {
+	for len(ids) > 0 {
+		entries, err := d.graves(ctx, ids)
+		if err != nil {
+			return report, missing, err
+		}
+		var page []redis.XMessage
+		for i, e := range entries {
+			if e.ID == "" {
+				missing = append(missing, ids[i].String())
+			} else {
+				page = append(page, e)
+			}
+		}
+		ids = nil
+		words, some, err := d.redrive(ctx, page, false, nil)
+		report.add(some)
+		if err != nil {
+			return report, missing, err
+		}
+		for i, word := range words {
+			text, _ := page[i].Values["i"].(string)
+			id, _ := jobid.FromText(text)
+			switch word {
+			case "missing":
+				missing = append(missing, id.String())
+			case "changed":
+				ids = append(ids, id)
+			}
+		}
+	}
+	return report, missing, nil
+}
+
+// graves reads the entries of jobs by their ids; the zero entry for one that is
+// not dead.
+func (d *DeadLetters) graves(ctx context.Context, ids []ID) ([]redis.XMessage, error) {
+	return await(ctx, func(ctx context.Context) ([]redis.XMessage, error) {
+		rdb, k := d.q.client.rdb, &d.q.keys
+		texts := make([]string, len(ids))
+		for i, id := range ids {
+			texts[i], _ = jobid.Text(id)
+		}
+		places, err := rdb.HMGet(ctx, k.index, texts...).Result()
+		if err != nil {
+			return nil, err
+		}
+		pipe := rdb.Pipeline()
+		cmds := make([]*redis.XMessageSliceCmd, len(ids))
+		for i, p := range places {
+			if place, _ := p.(string); positionPattern.MatchString(place) {
+				cmds[i] = pipe.XRange(ctx, k.dead, place, place)
+			}
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, err
+		}
+		entries := make([]redis.XMessage, len(ids))
+		for i, cmd := range cmds {
+			if cmd != nil && len(cmd.Val()) == 1 {
+				entries[i] = cmd.Val()[0]
+			}
+		}
+		return entries, nil
+	})
+}
+
+// redrive moves the jobs of entries, in calls of bounded size, and returns the
+// script's word for each. dry: nothing is changed. moved is told of each job
+// that was moved; it may be nil.
+func (d *DeadLetters) redrive(ctx context.Context, page []redis.XMessage, dry bool, moved func(id string)) (words []string, report RedriveReport, err error) {
+	k := &d.q.keys
+	for len(page) > 0 {
+		now, err := d.q.serverTime(ctx)
+		if err != nil {
+			return words, report, err
+		}
+		keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, laneKey}
+		fixed := len(keys)
+		args := []any{"go"}
+		if dry {
+			args[0] = "dry"
+		}
+		n, bytes := 0, 0
+		for ; n < len(page); n++ {
+			id, _ := page[n].Values["i"].(string)
+			body, how, key := d.revive(page[n], now, len(keys)-fixed+1)
+			if !fits(n, bytes, 1, len(body)) {
+				break
+			}
+			bytes += len(body)
+			if key != "" {
+				keys = append(keys, key)
+			}
+			args = append(args, id, page[n].ID, body, how)
+		}
+		text, err := d.q.call(ctx, scriptRedrive, keys, args...)
+		if err != nil {
+			return words, report, err
+		}
+		answers := strings.Fields(text)
+		if len(answers) != n {
+			return words, report, fmt.Errorf("script redrive answered %q for %d jobs", text, n)
+		}
+		for i, word := range answers {
+			id, _ := page[i].Values["i"].(string)
+			report.count(id, word, dry)
+			if word == "ok" && !dry && moved != nil {
+				moved(id)
+			}
+		}
+		words = append(words, answers...)
+		page = page[n:]
+	}
+	return words, report, nil
+}
+
+// count adds the script's word for one job.
+func (r *RedriveReport) count(id, word string, dry bool) {
+	switch word {
+	case "missing", "changed":
+		return
+	case "ok":
+		if !dry {
+			r.Moved++
+		}
+	default:
+		own, _ := jobid.FromText(id)
+		holder, _ := jobid.FromText(word)
+		r.Refused = append(r.Refused, RefusedRedrive{own, holder})
+	}
+	r.Matched++
+}
+
+// revive is the record with which a job goes back, and what the script wants to
+// know of its unique key, the index-th of the call.
+func (d *DeadLetters) revive(e redis.XMessage, now time.Time, index int) (body []byte, how, key string) {
+	id, _ := e.Values["i"].(string)
+	text, _ := e.Values["p"].(string)
+	rec, err := record.Decode([]byte(text))
+	if err != nil {
+		// Of a newer version, which its worker may know, or edited by hand: then
+		// it is buried as corrupt, bytes kept.
+		return []byte(text), "", ""
+	}
+	body = revived(rec, now).Append(nil)
+	if rec.Dead != nil && rec.Dead.Reason == string(ReasonCorrupt) {
+		body = rec.Payload // as it was
+	}
+	how, key = d.uniqueAgain(id, rec, index)
+	return body, how, key
+}
+
+// uniqueAgain is how a job takes its unique key again, if it has one.
+func (d *DeadLetters) uniqueAgain(idText string, rec *record.Record, index int) (how, key string) {
+	u := rec.Unique
+	if u == nil {
+		return "", ""
+	}
+	mode, till := 'd', int64(0)
+	if UniqueUntil(u.Until) == UntilStarted {
+		mode = 's'
+	}
+	if id, ok := jobid.FromText(idText); ok && u.For > 0 {
+		till = ceilTime(jobid.Time(id).Add(u.For))
+	}
+	return fmt.Sprintf("%d %c %d", index, mode, till), d.q.keys.unique(u.Key)
+}

@@ -1,0 +1,234 @@
+package pawl
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Redrive says how jobs go back. The zero Redrive moves all at once.
+type Redrive struct {
+	// DryRun changes nothing: the report says what would be moved, and what
+	// refused, if no job came or went meanwhile. Moved is 0.
+	DryRun bool
+	// Over spreads the jobs evenly over a time, so that a redrive is not an
+	// outage of its own: the call lasts as long. At most 100 years.
+	Over time.Duration
+	// StopAfter ends the redrive once this many of its jobs died again. Without
+	// Over, no more than this many are under way at once: the next ones are moved
+	// as those before them end, so that the call lasts as long as the jobs do,
+	// their retries included. 0: it does not stop.
+	StopAfter int
+}
+
+// RedriveAll is Redrive of all that match and are dead when the call starts, the
+// oldest death first: a job that dies again meanwhile is not moved twice. It
+// lasts until it is done or ctx ends; of a call that was ended, by its context or
+// by a crash of the program, what it has moved is moved and the rest still dead,
+// so that it can be made again. Several at once move each job once. A report
+// whose DiedAgain has come to StopAfter is of a redrive that was stopped.
+//
+// Errors: ErrInvalid; ErrNotFound if the queue never had a job or a worker;
+// ErrFull; ErrUnconfirmed, and some more may have been moved than the report
+// says; the context's.
+func (d *DeadLetters) RedriveAll(ctx context.Context, f DeadFilter, how Redrive) (RedriveReport, error) {
+	r := &redriving{d: d, how: how, begun: time.Now()}
+	err := r.check()
+	if err == nil {
+		r.top, err = d.begin(ctx)
+	}
+	if err == nil && r.top != "" {
+		r.seen = r.top
+		err = r.run(ctx, f)
+	}
+	return r.report, d.q.wrap("redrive all", err)
+}
+
+// redriving is a RedriveAll under way.
+type redriving struct {
+	d      *DeadLetters
+	how    Redrive
+	report RedriveReport
+	begun  time.Time
+	total  int    // that match, if Over is given
+	done   int    // that were looked at
+	top    string // the last entry to look at
+
+	moved    map[string]bool // by StopAfter: all that were moved
+	underway map[string]bool // of them, those that have not ended
+	seen     string          // the last entry that was looked at for deaths anew
+}
+
+func (r *redriving) check() error {
+	switch {
+	case r.d.q.err != nil:
+		return r.d.q.err
+	case r.how.Over < 0 || r.how.Over > maxWait:
+		return invalidf("Redrive.Over is %v: give a time of at most 100 years, or 0 for at once", r.how.Over)
+	case r.how.StopAfter < 0:
+		return invalidf("Redrive.StopAfter is %d: give a number of jobs, or 0 not to stop", r.how.StopAfter)
+	}
+	return nil
+}
+
+func (r *redriving) run(ctx context.Context, f DeadFilter) error {
+	if r.how.StopAfter > 0 {
+		r.moved, r.underway = map[string]bool{}, map[string]bool{}
+	}
+	if r.how.Over > 0 && !r.how.DryRun {
+		err := r.each(ctx, f, func(page []redis.XMessage) error { r.total += len(page); return nil })
+		if err != nil {
+			return err
+		}
+	}
+	err := r.each(ctx, f, func(page []redis.XMessage) error {
+		for len(page) > 0 && !r.stopped() {
+			n, err := r.allowance(ctx, len(page))
+			if err != nil || r.stopped() {
+				return err
+			}
+			_, some, err := r.d.redrive(ctx, page[:n], r.how.DryRun, r.note)
+			r.report.add(some)
+			if err != nil {
+				return err
+			}
+			r.done += n
+			page = page[n:]
+		}
+		return nil
+	})
+	if err == nil && r.moved != nil {
+		err = r.recount(ctx)
+	}
+	return err
+}
+
+func (r *redriving) note(id string) {
+	if r.moved != nil {
+		r.moved[id], r.underway[id] = true, true
+	}
+}
+
+func (r *redriving) stopped() bool {
+	return r.how.StopAfter > 0 && r.report.DiedAgain >= r.how.StopAfter
+}
+
+// each hands on what matches, up to the filter's limit.
+func (r *redriving) each(ctx context.Context, f DeadFilter, do func([]redis.XMessage) error) error {
+	n := 0
+	var failure error
+	err := r.d.matchUpTo(ctx, f, r.top, func(matching []deadEntry) bool {
+		if f.Limit > 0 {
+			matching = matching[:min(len(matching), f.Limit-n)]
+		}
+		page := make([]redis.XMessage, len(matching))
+		for i, e := range matching {
+			page[i] = e.XMessage
+		}
+		failure = do(page)
+		n += len(page)
+		return failure == nil && n != f.Limit && !r.stopped()
+	})
+	if err == nil {
+		err = failure
+	}
+	return err
+}
+
+// A paced redrive moves what is due every so often, not job by job; one that
+// waits for its jobs looks how they are doing.
+const (
+	redriveTick = 10 * time.Millisecond
+	redriveLook = 50 * time.Millisecond
+)
+
+// allowance waits until at least one of n jobs may be moved, and is how many. It
+// is 0 only if the redrive was stopped.
+func (r *redriving) allowance(ctx context.Context, n int) (int, error) {
+	switch {
+	case r.how.DryRun, r.how.Over == 0 && r.how.StopAfter == 0:
+		return n, nil
+	case r.how.Over > 0:
+		next := r.begun.Add(time.Duration(float64(r.how.Over) * float64(r.done) / float64(max(1, r.total))))
+		if err := sleep(ctx, max(0, time.Until(next))); err != nil {
+			return 0, err
+		}
+		due := int(float64(time.Since(r.begun)+redriveTick/2) / float64(r.how.Over) * float64(r.total))
+		if r.moved != nil {
+			if err := r.recount(ctx); err != nil {
+				return 0, err
+			}
+		}
+		return max(1, min(n, due-r.done)), nil
+	}
+	for pause := redriveLook; ; pause = min(2*pause, time.Second) {
+		if len(r.underway) > 0 {
+			if err := r.recount(ctx); err != nil || r.stopped() {
+				return 0, err
+			}
+		}
+		if free := r.how.StopAfter - len(r.underway); free > 0 {
+			return min(n, free), nil
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// recount finds out which of the moved jobs have ended, and which of them died.
+func (r *redriving) recount(ctx context.Context) error {
+	d := r.d
+	ids := make([]string, 0, len(r.underway))
+	for id := range r.underway {
+		ids = append(ids, id)
+	}
+	// First who has ended, then who has died: else a death in between is missed.
+	for len(ids) > 0 && r.how.Over == 0 {
+		n := min(len(ids), maxCallItems)
+		_, err := await(ctx, func(ctx context.Context) (any, error) {
+			pipe := d.q.client.rdb.Pipeline()
+			cmds := make([]*redis.BoolCmd, n)
+			for i, id := range ids[:n] {
+				cmds[i] = pipe.HExists(ctx, d.q.keys.held, id)
+			}
+			_, err := pipe.Exec(ctx)
+			for i, id := range ids[:n] {
+				if err == nil && !cmds[i].Val() {
+					delete(r.underway, id)
+				}
+			}
+			return nil, err
+		})
+		if err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return d.walk(ctx, "("+r.seen, "+", func(page []redis.XMessage) bool {
+		for _, e := range page {
+			if id, _ := e.Values["i"].(string); r.moved[id] {
+				r.report.DiedAgain++
+				delete(r.moved, id) // a death is counted once, whoever redrives it again
+				delete(r.underway, id)
+			}
+			r.seen = e.ID
+		}
+		return true
+	})
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil || d == 0 {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,186 @@
+package pawl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// WorkerInfo is a worker as its heartbeats show it. Times are the server's.
+type WorkerInfo struct {
+	Name        string // WorkerConfig.Name; host:pid unless configured
+	Host        string
+	PID         int
+	Build       string   // module version and VCS revision of its program
+	Queues      []string // that it serves, sorted; of this namespace
+	Concurrency int
+	Running     int // jobs, at its last beat
+	StartedAt   time.Time
+	SeenAt      time.Time // its last beat; they come every 10 s
+	Draining    bool      // it stops, and leases no more
+}
+
+// Queues lists the queues of the namespace that have ever had a job or a worker
+// and were not destroyed, sorted. A queue is added to the list by the first job
+// that a process enqueues, and by each heartbeat of a worker.
+func (c *Client) Queues(ctx context.Context) ([]string, error) {
+	names, err := await(ctx, func(ctx context.Context) ([]string, error) {
+		return c.rdb.SMembers(ctx, queuesKey(c.namespace)).Result()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pawl: list queues: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Workers lists the workers of the namespace that have been heard of within the
+// last minute, by name. One that stops takes itself off; one that dies is listed
+// for another minute, its SeenAt standing still. Each queue costs a round trip,
+// and shows 2000 workers at most.
+func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
+	names, err := c.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byTag := map[string]*WorkerInfo{}
+	for _, name := range names {
+		if err := c.queue(name).workers(ctx, byTag); err != nil {
+			return nil, fmt.Errorf("pawl: list workers of %s: %w", name, err)
+		}
+	}
+	workers := make([]WorkerInfo, 0, len(byTag))
+	for _, w := range byTag {
+		slices.Sort(w.Queues)
+		workers = append(workers, *w)
+	}
+	slices.SortFunc(workers, func(a, b WorkerInfo) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), a.StartedAt.Compare(b.StartedAt))
+	})
+	return workers, nil
+}
+
+// workers adds those of one queue.
+func (q *queueState) workers(ctx context.Context, byTag map[string]*WorkerInfo) error {
+	if q.err != nil {
+		return nil // not a name of ours: somebody else's member
+	}
+	parts, err := q.read(ctx, scriptWorkers, []string{q.keys.workers, q.keys.info})
+	if err != nil {
+		return err
+	}
+	for i := 0; i+2 < len(parts); i += 3 {
+		tag, _ := parts[i].(string)
+		beat, _ := parts[i+1].(string)
+		said, _ := parts[i+2].(string)
+		ms, _ := strconv.ParseInt(beat, 10, 64)
+		w := byTag[tag]
+		if w == nil {
+			w = &WorkerInfo{}
+			byTag[tag] = w
+		}
+		w.Queues = append(w.Queues, q.name)
+		if seen := time.UnixMilli(ms); seen.After(w.SeenAt) {
+			w.SeenAt = seen
+			var s selfPortrait
+			if json.Unmarshal([]byte(said), &s) == nil {
+				s.onto(w)
+			}
+		}
+	}
+	return nil
+}
+
+// selfPortrait is what a worker says of itself with each beat.
+type selfPortrait struct {
+	Name        string `json:"name"`
+	Host        string `json:"host"`
+	PID         int    `json:"pid"`
+	Build       string `json:"build"`
+	Concurrency int    `json:"concurrency"`
+	Running     int    `json:"running"`
+	Started     int64  `json:"started"` // ms
+	Draining    bool   `json:"draining,omitempty"`
+}
+
+func (s *selfPortrait) onto(w *WorkerInfo) {
+	w.Name, w.Host, w.PID, w.Build = s.Name, s.Host, s.PID, s.Build
+	w.Concurrency, w.Running, w.Draining = s.Concurrency, s.Running, s.Draining
+	w.StartedAt = time.UnixMilli(s.Started)
+}
+
+// tagLength is how much of a token's nonce names the worker; the rest is of the
+// call.
+const tagLength = 8
+
+// workerTag is the worker's part of a lease's token, "<us>-<tag><nonce>".
+func workerTag(token string) string {
+	_, nonce, _ := strings.Cut(token, "-")
+	return nonce[:min(len(nonce), tagLength)]
+}
+
+// nameWorkers puts the names of workers in the place of their tags.
+func (q *queueState) nameWorkers(ctx context.Context, infos []*JobInfo) error {
+	var tags []string
+	for _, info := range infos {
+		if info.Worker != "" {
+			tags = append(tags, info.Worker)
+		}
+	}
+	if len(tags) == 0 {
+		return nil
+	}
+	slices.Sort(tags)
+	tags = slices.Compact(tags)
+	said, err := await(ctx, func(ctx context.Context) ([]any, error) {
+		return q.client.rdb.HMGet(ctx, q.keys.info, tags...).Result()
+	})
+	if err != nil {
+		return err
+	}
+	names := map[string]string{}
+	for i, v := range said {
+		text, _ := v.(string)
+		var s selfPortrait
+		if json.Unmarshal([]byte(text), &s) == nil {
+			names[tags[i]] = s.Name
+		}
+	}
+	for _, info := range infos {
+		info.Worker = names[info.Worker]
+	}
+	return nil
+}
+
+// listing keeps a queue on the list of its namespace.
+type listing struct{ next atomic.Int64 } // unix ms
+
+// The list is written to once in a while, not once and for all: the queue may be
+// destroyed, and used again.
+const (
+	listEvery    = time.Minute
+	listPatience = 100 * time.Millisecond
+)
+
+// enlist puts the queue on the list, if it has not been for a while. It waits for
+// the answer, since a program may end after its first enqueue, but not for long.
+func (q *queueState) enlist() {
+	now, next := time.Now().UnixMilli(), q.listing.next.Load()
+	if now < next || !q.listing.next.CompareAndSwap(next, now+listEvery.Milliseconds()) {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if q.client.rdb.SAdd(context.Background(), queuesKey(q.client.namespace), q.name).Err() != nil {
+			q.listing.next.Store(0)
+		}
+	}()
+	within(done, listPatience)
+}

@@ -1,0 +1,60 @@
+package pawl
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// Stats is one O(log n) look at a queue.
+type Stats struct {
+	Ready, Delayed, Running, Dead int64
+	Paused                        bool
+	// PausedUntil is when a pause ends by itself, by the server's clock; zero if
+	// the queue is not paused, or is until it is resumed.
+	PausedUntil time.Time
+	// OldestReady is the age of the oldest job that could run now, since it
+	// could: the latency a new job will see.
+	OldestReady time.Duration
+	Total       Counters
+}
+
+// Depth is what waits: ready and delayed.
+func (s Stats) Depth() int64 { return s.Ready + s.Delayed }
+
+// Stats looks at the queue. A queue that never had a job is all zeros.
+func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	if q.err != nil {
+		return Stats{}, q.wrap("stats", q.err)
+	}
+	k := &q.keys
+	parts, err := q.read(ctx, scriptStats, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta})
+	if err != nil {
+		return Stats{}, q.wrap("stats", err)
+	}
+	number := func(i int) int64 {
+		if n, ok := parts[i].(int64); ok {
+			return n
+		}
+		s, _ := parts[i].(string)
+		n, _ := strconv.ParseInt(s, 10, 64)
+		return n
+	}
+	now := number(0)
+	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Dead: number(4)}
+	if oldest := number(5); oldest > 0 {
+		s.OldestReady = max(0, time.Duration(now-oldest)*time.Millisecond)
+	}
+	for i := 6; i+1 < len(parts); i += 2 {
+		field, _ := parts[i].(string)
+		value, _ := parts[i+1].(string)
+		s.Total.set(field, value)
+		if until := number(i + 1); field == "paused" && until > now {
+			s.Paused = true
+			if until < pausedForever {
+				s.PausedUntil = time.UnixMilli(until)
+			}
+		}
+	}
+	return s, nil
+}

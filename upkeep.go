@@ -1,0 +1,116 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	beatEvery   = 10 * time.Second
+	retireEvery = time.Minute
+)
+
+// upkeep is what a worker does beside its work, until ctx ends: it shows that it
+// lives, and lets go the dead jobs whose time is over. Nothing depends on it, so
+// that a call which fails waits for the next time; outages are told elsewhere.
+func (w *Worker) upkeep(ctx context.Context) {
+	started := time.Now()
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for beats := 0; ; beats++ {
+		w.beat(ctx, started)
+		for _, f := range w.feeds {
+			if beats%int(retireEvery/beatEvery) == 0 && ctx.Err() == nil {
+				f.q.retire(ctx, f.now())
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.draining:
+			w.beat(ctx, started)
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		case <-ticker.C:
+		}
+	}
+}
+
+// beat shows in each queue that the worker lives.
+func (w *Worker) beat(ctx context.Context, started time.Time) {
+	host, _ := os.Hostname()
+	s := selfPortrait{Name: w.cfg.Name, Host: host, PID: os.Getpid(), Build: build(), Concurrency: w.cfg.Concurrency}
+	select {
+	case <-w.draining:
+		s.Draining = true
+	default:
+	}
+	for _, f := range w.feeds {
+		f.mu.Lock()
+		s.Running += len(f.running)
+		f.mu.Unlock()
+	}
+	for _, f := range w.feeds {
+		if ctx.Err() != nil {
+			return
+		}
+		// By the server's clock, as far as it is known.
+		s.Started = f.now().Add(-time.Since(started)).UnixMilli()
+		said, _ := json.Marshal(s)
+		f.q.beat(w.tag, string(said))
+		f.q.enlist()
+	}
+}
+
+// farewell takes the worker off the lists, if Redis answers in time.
+func (w *Worker) farewell() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, f := range w.feeds {
+			f.q.beat(w.tag, "")
+		}
+	}()
+	limit := drainGrace
+	if w.outages.err() != nil {
+		limit = 100 * time.Millisecond // it had its time
+	}
+	within(done, limit)
+}
+
+func (q *queueState) beat(tag, said string) {
+	c := &call{script: scriptBeat, keys: []string{q.keys.workers, q.keys.info}, args: []any{tag, said}}
+	attempt(context.Background(), q.client.rdb, c)
+}
+
+// retire lets go the dead jobs that DeadRetention no longer keeps, and tells the
+// hooks of each. now is the server's time as the worker knows it, and only says
+// where to look; the script judges by the server's clock.
+func (q *queueState) retire(ctx context.Context, now time.Time) {
+	keep := q.client.retention
+	if keep == Forever {
+		return
+	}
+	d := &DeadLetters{q}
+	_ = d.walk(ctx, "-", deadBound(now.Add(-keep), false), func(page []redis.XMessage) bool {
+		marks, err := d.remove(ctx, "dropped", keep, page)
+		if err != nil {
+			return false
+		}
+		for i, e := range page {
+			if marks[i] == 'k' {
+				job := d.entry(e)
+				job.Logger().Warn("pawl: a dead job was dropped: DeadRetention is over", "kind", job.Kind, "died", job.DiedAt)
+				q.client.hooks.dropped(ctx, job)
+			}
+		}
+		return ctx.Err() == nil
+	})
+}
