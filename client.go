@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -60,7 +61,8 @@ type Client struct {
 	max       int
 	retention time.Duration
 
-	queues sync.Map // name -> *queueState
+	queues   sync.Map    // name -> *queueState
+	examined atomic.Bool // a worker has asked Doctor, or is about to
 }
 
 // New validates cfg and makes a Client. It does not talk to Redis. Its error
