@@ -108,6 +108,7 @@
 // # Where to read on
 //
 // docs/guarantees.md: what is promised, and on which conditions.
+// docs/testing.md: how to test code that enqueues and code that handles.
 // docs/storage.md: what lies in Redis, and how another language enqueues.
 // docs/design.md: how it works inside, and why. The examples folder has programs
 // to run; quickstart is the first.

@@ -16,7 +16,8 @@
 //		})
 //	}
 //
-// More of it, compiled and run, is in example_usage_test.go.
+// More of it is in docs/testing.md, and in the example_*_test.go of this package,
+// which are compiled and run.
 //
 // To call one handler, no package is needed: a literal will do. Its methods
 // do nothing.
@@ -39,5 +40,7 @@
 // drain of it only waits.
 //
 // An Env and its functions belong to the goroutine of the test that made it.
-// Only Crash may be called from a handler.
+// Only Crash may be called from a handler. There, and in what a handler calls, a
+// test fails by t.Error and assert: t.Fatal and require end the goroutine, which
+// for pawl is a failed attempt.
 package pawltest
