@@ -8,7 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Violation is a job in no state or two, or a key without an owner.
+// Violation is a job in no state or two, or a key without an owner. Key is a
+// whole key of Redis. ID is the job's id as it stands in that key, a stream id
+// (docs/storage.md), which is not the text of an ID; it is "" where the key
+// itself is at fault. Text is for people, and may change.
 type Violation struct{ Key, ID, Text string }
 
 func (v Violation) String() string {
@@ -22,6 +25,8 @@ const checkPage = 100
 // were edited, evicted or lost. Each id is judged in one moment, so it may be
 // used while jobs run. It reads every key of the queue, in pages: for tests and
 // for operators, not for a health check. The workers mend most of what it finds.
+// It changes nothing, and lasts until ctx ends, if that has no deadline as long
+// as it takes. With an error, what was found before it is returned too.
 func (q *Queue) Check(ctx context.Context) ([]Violation, error) {
 	if q.err != nil {
 		return nil, q.wrap("check", q.err)

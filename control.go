@@ -10,8 +10,12 @@ import (
 
 // Cancel ends a job. A waiting one is gone on return. A running one has its
 // context cancelled with ErrCancelled within a third of its visibility timeout;
-// if its handler returns nil all the same, it is done. ErrNotFound: no such job,
-// or done. ErrState: dead; see DeadLetters.Delete.
+// if its handler returns nil all the same, it is done; else OnCancelled tells.
+//
+// ErrNotFound: no such job, or it is over. ErrState: dead; see
+// DeadLetters.Delete. ErrUnconfirmed: it was sent and not answered; call it
+// again, and ErrNotFound may then mean that it was done. With any other error
+// nothing was done.
 func (q *Queue) Cancel(ctx context.Context, id ID) error {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()

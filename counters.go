@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// Counters only grow. Failed counts attempts, Dead counts jobs.
+// Counters are of the whole life of a queue, and only grow. Started and Failed
+// count attempts, Dead counts jobs. Enqueued counts jobs that were added:
+// Duplicate is beside it. Each is 0 before its first event.
 type Counters struct {
 	Enqueued, Duplicate, Started, Done, Failed, Retried, Snoozed, Released int64
 	// Crashed counts leases that ran out; Expired, the dead whose ExpireIn had

@@ -23,15 +23,15 @@ const (
 
 // AttemptError is one failed attempt.
 type AttemptError struct {
-	Attempt int
-	At      time.Time
-	Took    time.Duration
-	Error   string // cut at 1 KiB
+	Attempt int           // from 1
+	At      time.Time     // when it failed, by the server's clock, to the millisecond
+	Took    time.Duration // from the start of the run
+	Error   string        // cut at 1 KiB
 }
 
 // DeadJob is a post-mortem: enough to find the cause and to run it again.
 type DeadJob struct {
-	// RawJob is the job as its last run saw it. Of a corrupt job only ID, Queue
+	// RawJob is the job as its last run saw it; Attempt is how many failed. Of a corrupt job only ID, Queue
 	// and Payload, the raw bytes, are known.
 	RawJob
 	Reason DeadReason

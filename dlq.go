@@ -12,7 +12,7 @@ import (
 )
 
 // DeadLetters is the dead-letter queue of a queue: one post-mortem per job that
-// gave up. Safe for concurrent use.
+// gave up. Safe for concurrent use. Its calls last as long as those of Queue.
 type DeadLetters struct{ q *queueState }
 
 // Dead is the queue's dead-letter queue.

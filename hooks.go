@@ -21,8 +21,8 @@ type Hook any
 // Event is what every event has. Fields may be added.
 type Event struct {
 	Job  *RawJob       // shared: to be read, not changed
-	Took time.Duration // of the run, where there was one
-	Wait time.Duration // from DueAt to the start of the run
+	Took time.Duration // of the run so far, by the worker's clock; next to 0 where none has begun
+	Wait time.Duration // from DueAt to the lease of the run, by the server's clock; never negative
 	Err  error         // what went wrong; nil if nothing did
 }
 
@@ -46,12 +46,15 @@ type EnqueuedEvent struct {
 	Err      error         // as Enqueue returns it; nil if a job was enqueued or kept
 }
 
-// OnEnqueued: an enqueue has been answered, with an error or without.
+// OnEnqueued: an enqueue has been answered, with an error or without. It is told
+// once for each job of an EnqueueMany, and not of what was refused unsent
+// (ErrInvalid).
 type OnEnqueued interface {
 	Enqueued(context.Context, EnqueuedEvent)
 }
 
-// OnStarted: a handler is about to run.
+// OnStarted: a handler is about to run. Its context is the one that the handler
+// gets.
 type OnStarted interface{ Started(context.Context, Event) }
 
 // OnDone: a job has been done, and its acknowledgement is stored.
@@ -62,15 +65,17 @@ type OnRetry interface {
 	Retry(context.Context, RetryEvent)
 }
 
-// OnSnoozed: a job was put back for Delay, its attempt not spent.
+// OnSnoozed: a job was put back for Delay, its attempt not spent. Err
+// is nil, or what a Snooze was wrapped in.
 type OnSnoozed interface {
 	Snoozed(context.Context, RetryEvent)
 }
 
-// OnReleased: a job was given back at shutdown, its attempt not spent.
+// OnReleased: a job was given back at shutdown, its attempt not spent. Err is
+// what the handler returned; nil if it was not called.
 type OnReleased interface{ Released(context.Context, Event) }
 
-// OnDead: a job went to the dead-letter queue.
+// OnDead: a job went to the dead-letter queue, perhaps without having run.
 type OnDead interface {
 	Dead(context.Context, DeadEvent)
 }
@@ -85,21 +90,25 @@ type OnDropped interface {
 	Dropped(context.Context, DeadJob)
 }
 
-// OnDiscarded: a job was given up by Discard, without a post-mortem.
+// OnDiscarded: a job was given up by Discard, without a post-mortem. Err is the
+// cause.
 type OnDiscarded interface{ Discarded(context.Context, Event) }
 
 // OnCrashed: a lease ran out, its worker having died or hung, and the job
-// comes again. Other queues call it stalled.
+// comes again. The worker that takes it over tells, before it starts it or
+// buries it; Job.Crashes counts this crash. Other queues call it stalled.
 type OnCrashed interface{ Crashed(context.Context, Event) }
 
 // OnLeaseLost: a run of this worker lost its lease; what it did may happen
 // twice.
 type OnLeaseLost interface{ LeaseLost(context.Context, Event) }
 
-// OnStuck: a handler runs on though its context ended StuckAfter ago.
+// OnStuck: a handler runs on though its context ended StuckAfter ago. Err is the
+// cause; it is told once a run.
 type OnStuck interface{ Stuck(context.Context, Event) }
 
-// OnOutage: Redis has gone (err set) or is back (nil).
+// OnOutage: Redis has gone (err set) or is back (nil), for a worker: one that
+// serves several queues tells once. Its context is the background.
 type OnOutage interface{ Outage(context.Context, error) }
 
 // hooks is a list of Hooks sorted by what they observe. It is immutable, and

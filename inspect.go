@@ -16,14 +16,16 @@ type State string
 
 // The states of a job.
 const (
-	StateReady   State = "ready"
+	StateReady   State = "ready"   // due; or its lease ran out, and nobody took it yet
 	StateDelayed State = "delayed" // scheduled, snoozed or waiting for its retry
 	StateRunning State = "running" // leased
 	StateDead    State = "dead"
 )
 
-// JobInfo is a job as it stands in Redis. Its Attempt is the run under way, or,
-// if it does not run, how many attempts have failed.
+// JobInfo is a job as it stands in Redis, in one moment. Attempt is the attempt
+// that runs; of a job that does not run, how many have failed. MaxAttempts is
+// what Enqueue was given, and 0 if it was given nothing: then the type, the
+// handler or the worker decides where the job runs.
 type JobInfo struct {
 	RawJob
 	State    State
@@ -39,7 +41,7 @@ type JobInfo struct {
 	place string // of a dead job, its entry
 }
 
-// Get is a job as it stands, or ErrNotFound: never enqueued, done, or deleted.
+// Get is a job as it stands, or ErrNotFound: never enqueued, or over and not dead.
 func (q *Queue) Get(ctx context.Context, id ID) (JobInfo, error) {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()

@@ -21,7 +21,7 @@ import (
 type Option interface{ apply(*settings) error }
 
 // HandleOption is a choice for one kind, given to Handle: a Policy or a
-// RetryFunc.
+// RetryFunc. One that makes no sense, or is given twice, is Run's error.
 type HandleOption interface{ applyHandle(*policy) error }
 
 // Policy is how a job runs: it may be given to Enqueue, to Handle, or by the
@@ -60,12 +60,13 @@ type Header struct{ Key, Value string }
 // 100 years.
 type ExpireIn time.Duration
 
-// MaxAttempts counts the first run too: 1 is "never retry". 0 is not set, and
-// 10000 the most there is.
+// MaxAttempts is how many runs may fail before the job is dead. The first one
+// counts too: 1 is "never retry". 0 is not set, and 10000 the most there is.
 type MaxAttempts int
 
-// Timeout bounds one run: its context then ends with ErrTimeout. NoTimeout
-// removes the bound. 0 is not set.
+// Timeout bounds one run: its context then ends with ErrTimeout, and the error
+// that the handler returns counts as a failed attempt. NoTimeout removes the
+// bound. 0 is not set; at most 100 years.
 type Timeout time.Duration
 
 // MaxCrashes is how many workers a job may take down before it is dead, at

@@ -7,10 +7,12 @@ import (
 )
 
 // Queue enqueues, inspects and controls one queue. It is a handle: cheap to
-// make, safe for concurrent use.
+// make, safe for concurrent use. Each call but Check waits no longer than its
+// ctx, or 5 s if that has no deadline. A Queue comes from Client.Queue; the zero
+// Queue is of no use.
 type Queue struct{ *queueState }
 
-// Name is the queue's name.
+// Name is the queue's name, as Client.Queue was given it, valid or not.
 func (q *Queue) Name() string { return q.name }
 
 // Enqueued says which job now stands for the call.
@@ -28,7 +30,8 @@ type Item struct {
 	Options []Option
 }
 
-// Items makes items that share their options.
+// Items makes items that share their options: the same slice, which is only
+// read. It is empty for no args.
 func Items[T Args](args []T, opts ...Option) []Item {
 	items := make([]Item, len(args))
 	for i, a := range args {
@@ -76,7 +79,8 @@ func (q *Queue) enqueueOne(ctx context.Context, it *item, err error) (Enqueued, 
 // script fails, the results of the scripts before it are valid and the rest
 // zero; the error says which item was the first without a result. With
 // RejectDuplicate a duplicate is ErrDuplicate, but does not stop the others:
-// their results are valid.
+// their results are valid. No items are no call, and no error. ctx, or 5 s, is for
+// all of it.
 func (q *Queue) EnqueueMany(ctx context.Context, items []Item) ([]Enqueued, error) {
 	results := make([]Enqueued, len(items))
 	prepared := make([]*item, len(items))

@@ -12,7 +12,8 @@ import (
 	"github.com/pawlq/pawl/internal/record"
 )
 
-// RedriveReport counts what a redrive did.
+// RedriveReport counts what a redrive did: Matched jobs were dead, and of these
+// Moved are ready again. The others are Refused.
 type RedriveReport struct {
 	Matched, Moved int
 	// Refused: a live job, Holder, holds the unique key. The dead job stays.
@@ -22,7 +23,8 @@ type RedriveReport struct {
 	DiedAgain int
 }
 
-// RefusedRedrive is a dead job whose unique key another job holds.
+// RefusedRedrive is the id of a dead job, and that of the job that holds its
+// unique key.
 type RefusedRedrive struct{ ID, Holder ID }
 
 // Redrive sends jobs back to ready with fresh attempts and crashes. Id, history

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Stats is one O(log n) look at a queue.
+// Stats is one O(log n) look at a queue, all of it in one moment.
 type Stats struct {
-	Ready, Delayed, Running, Dead int64
+	Ready, Delayed, Running, Dead int64 // jobs, by State
 	Paused                        bool
 	// PausedUntil is when a pause ends by itself, by the server's clock; zero if
 	// the queue is not paused, or is until it is resumed.
 	PausedUntil time.Time
 	// OldestReady is the age of the oldest job that could run now, since it
-	// could: the latency a new job will see.
+	// could: the latency a new job will see. 0 if no job is ready.
 	OldestReady time.Duration
 	Total       Counters
 }

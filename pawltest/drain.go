@@ -13,9 +13,12 @@ import (
 type Report struct {
 	// Runs has an event for each time that a handler ran, in the order in which
 	// they began; with a Concurrency of 1, that is the order of the jobs. Err is
-	// what came of it: nil if the job is done, ErrCancelled if it was cancelled.
-	// Job.Attempt tells one try of a job from the next. A run that Crash
-	// abandoned is not among them.
+	// what came of it: nil if the job is done, and also if it was snoozed, which
+	// Jobs tells apart, since it waits; ErrCancelled if it was cancelled; else what
+	// the handler returned, so that pawl.IsPermanent tells what it tells there,
+	// with ErrTimeout around it if its time was over; or a *pawl.PanicError.
+	// Job.Attempt tells one try of a job from the next. A run that Crash abandoned
+	// is not among them.
 	Runs []pawl.Event
 	// Dead has the post-mortems of the jobs that died, in the order of their
 	// deaths, those that died without a run included. What has been redriven or
@@ -29,7 +32,9 @@ type Report struct {
 // for jobs that other workers hold or, having crashed, have left behind.
 //
 // A job that is never done with (it snoozes for ever) fails the test after 1000
-// runs, and jobs that enqueue each other for ever after 100,000.
+// runs, and jobs that enqueue each other for ever after 100,000. A handler that
+// waits for something that never comes keeps the drain waiting too, until the
+// test times out.
 func (e *Env) Drain(w *pawl.Worker) Report {
 	e.t.Helper()
 	return e.drain("Drain", w, true)

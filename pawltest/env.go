@@ -20,7 +20,8 @@ import (
 type Env struct {
 	// Client has a hook of pawltest beside those of its configuration.
 	Client *pawl.Client
-	// Redis is the server in memory, empty at first.
+	// Redis is the server in memory, empty at first. It may be given hooks of
+	// go-redis, to make calls fail; let them pass again before the test ends.
 	Redis redis.UniversalClient
 
 	t         testing.TB

@@ -45,6 +45,8 @@ func RequireEnqueued[T pawl.Args](e *Env, queue string, args T, opts ...pawl.Opt
 }
 
 // RequireDead fails unless exactly one dead job equals args; it is returned.
+// Arguments are compared as by RequireEnqueued. One that could not be decoded
+// equals nothing: find it by Report.Dead, or by pawl.DeadLetters.List.
 func RequireDead[T pawl.Args](e *Env, queue string, args T) pawl.DeadJob {
 	e.t.Helper()
 	want := e.want("RequireDead", queue, args, nil)
