@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl/internal/exampleredis"
+	"github.com/pawlq/pawl/internal/redistest"
+)
+
+// told is the story, in order; other lines may stand between.
+var told = []string{
+	`^A job of 3\.2s, where a silent worker loses its jobs after 1s\.$`,
+	`\d+ ms  enqueue   feature\.mov  64 parts of 50ms$`,
+	`\d+ ms  start     feature\.mov  attempt 1 of 2$`,
+	`\d+ ms  part      feature\.mov  16$`,
+	`\d+ ms  part      feature\.mov  64$`,
+	`\d+ ms  done      feature\.mov  attempt 1 of 2, after \d{4,} ms$`,
+	`\d+ ms  lease     feature\.mov  was renewed \d+ times, and the job ran 1 time$`,
+	`\d+ ms  start     broken\.mov   attempt 1 of 2$`,
+	`\d+ ms  stopped   broken\.mov   the cause: pawl: timeout$`,
+	`\d+ ms  failed    broken\.mov   attempt 1 of 2, again in \d+ ms: pawl: timeout after 400ms: part \d of 10: context deadline exceeded$`,
+	`\d+ ms  start     broken\.mov   attempt 2 of 2$`,
+	`\d+ ms  clear up  broken\.mov   \d parts removed$`,
+	`\d+ ms  dead      broken\.mov   attempt 2 of 2, exhausted: pawl: timeout after 400ms: part \d of 10: context deadline exceeded$`,
+	`\d+ ms  attempt   broken\.mov   1 took \d{3,} ms: pawl: timeout after 400ms`,
+	`\d+ ms  attempt   broken\.mov   2 took \d{3,} ms: pawl: timeout after 400ms`,
+	`\d+ ms  start     holiday\.mov  attempt 1 of 2$`,
+	`\d+ ms  cancel    holiday\.mov  is asked for$`,
+	`\d+ ms  clear up  holiday\.mov  \d+ parts removed$`,
+	`\d+ ms  stopped   holiday\.mov  the cause: pawl: cancelled$`,
+	`\d+ ms  gone      holiday\.mov  its handler heard of it after \d+ ms; promised is 333$`,
+	`\d+ ms  start     series\.mov   attempt 1 of 2$`,
+	`\d+ ms  start     teaser\.mov   attempt 1 of 2$`,
+	`\d+ ms  worker    media-1      is told to stop$`,
+	`\d+ ms  done      teaser\.mov   attempt 1 of 2, after \d+ ms$`,
+	`\d+ ms  stopped   series\.mov   the cause: pawl: shutting down$`,
+	`\d+ ms  released  series\.mov   attempt 1 of 2, which is not spent$`,
+	`\d+ ms  worker    media-1      has stopped: pawl: drain: 1 jobs released, 0 stuck$`,
+	`\d+ ms  worker    media-2      starts$`,
+	`\d+ ms  start     series\.mov   attempt 1 of 2$`,
+	`\d+ ms  resume    series\.mov   after part \d+, where the run before stopped$`,
+	`\d+ ms  part      series\.mov   48$`,
+	`\d+ ms  done      series\.mov   attempt 1 of 2, after \d+ ms$`,
+	`enqueued 5, done 3, failed 2, retried 1, dead 1, cancelled 1, released \d+, crashed 0$`,
+	`left: 0 waiting, 0 running, 0 dead, 0 scratch files$`,
+	`check: 0 violations$`,
+	`^pawl media: ok$`,
+}
+
+func TestLongJobsAreKeptBoundedCancelledAndHandedOn(t *testing.T) {
+	t.Parallel()
+	binary := build(t)
+	t.Run("on the Redis inside it", func(t *testing.T) {
+		t.Parallel()
+		out, err := execute(t, binary, "")
+		require.NoError(t, err, out)
+		requireStory(t, out, told)
+		require.True(t, strings.HasSuffix(out, "\npawl media: ok\n"), "the last line of:\n%s", out)
+	})
+	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.Start(t)
+		out, err := execute(t, binary, "redis://"+server.Addr())
+		require.NoError(t, err, out)
+		requireStory(t, out, told)
+		keys, err := server.Client(t).Keys(t.Context(), "*").Result()
+		require.NoError(t, err)
+		require.Empty(t, keys)
+	})
+}
+
+// requireStory fails unless each pattern matches a line, in their order.
+func requireStory(t *testing.T, out string, patterns []string) {
+	t.Helper()
+	lines := strings.Split(out, "\n")
+	for _, p := range patterns {
+		re := regexp.MustCompile(p)
+		for len(lines) > 0 && !re.MatchString(lines[0]) {
+			lines = lines[1:]
+		}
+		require.NotEmpty(t, lines, "no line, after those before it, matches %s in:\n%s", p, out)
+	}
+}
+
+func build(t *testing.T) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "example")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return binary
+}
+
+func execute(t *testing.T, binary, url string) (out string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary)
+	cmd.Env = append(os.Environ(), exampleredis.Env+"="+url)
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
