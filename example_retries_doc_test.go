@@ -228,7 +228,7 @@ func timeoutFor(p99 time.Duration) time.Duration { return max(5*p99, 10*time.Sec
 
 // Timeouts by that rule, and how often one of 10 slots is free if every run
 // hangs until its timeout.
-func ExampleTimeout() {
+func ExampleTimeout_fromP99() {
 	const slots = 10
 	for _, p99 := range []time.Duration{200 * time.Millisecond, 4 * time.Second, 30 * time.Second, 5 * time.Minute} {
 		timeout := timeoutFor(p99)
@@ -244,7 +244,7 @@ func ExampleTimeout() {
 }
 
 // What follows from a visibility timeout.
-func ExampleVisibilityTimeout() {
+func ExampleVisibilityTimeout_consequences() {
 	for _, v := range []time.Duration{6 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute} {
 		beat := v / 3
 		row(v, beat, v-beat, v+2*time.Second)

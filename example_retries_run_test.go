@@ -216,7 +216,7 @@ func (SendText) JobOptions() []pawl.Option {
 // endregion
 
 // At most once: the first failure is the last.
-func ExampleMaxCrashes() {
+func ExampleMaxCrashes_retries() {
 	m := inMemory()
 	defer m.stop()
 	ctx := context.Background()
