@@ -135,7 +135,7 @@ func TestIdsWithoutARecordAreDroppedAndCounted(t *testing.T) {
 		require.Equal(t, []string{last}, found)
 		for r.lease(ask{n: 500}).next == 0 {
 		}
-		require.EqualValues(t, 3*each, r.counter("dropped"))
+		require.EqualValues(t, 3*each, r.counter("lost"))
 		r.check()
 	})
 }

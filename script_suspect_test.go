@@ -131,7 +131,7 @@ func TestJobsBehindSuspectsAreFound(t *testing.T) {
 					found = append(found, r.lease(ask{n: 1, noSuspect: true}).ids()...)
 				}
 				require.Equal(t, behind, found)
-				require.Zero(t, r.counter("dropped"))
+				require.Zero(t, r.counter("lost"))
 				require.EqualValues(t, many, r.number("ZCARD", r.k.leases)+r.number("ZCARD", r.k.due)-4)
 			})
 		})

@@ -101,7 +101,7 @@ func TestMembersThatAreNoIdsAreDropped(t *testing.T) {
 				r.do("ZADD", r.k.due, 1000, member)
 				r.do("ZADD", r.k.prio, 1000, member)
 				require.Equal(t, ids, r.lease(ask{n: 5}).ids())
-				require.EqualValues(t, 3, r.counter("dropped"))
+				require.EqualValues(t, 3, r.counter("lost"))
 				require.Empty(t, r.places(ids[0])[len("jobs leases runs"):])
 				r.check()
 			})
