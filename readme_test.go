@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -123,4 +124,24 @@ func notAnExample() { b++ }
 
 	blocks := goBlocks("text\n```go\na++   // more\n```\n```sh\ngo run .\n```\n```go\nb++\n```\n")
 	require.Equal(t, []string{"a++   // more\n", "b++\n"}, blocks)
+}
+
+// TestTheReadmeNamesTestsThatExist holds the table of what happens when.
+func TestTheReadmeNamesTestsThatExist(t *testing.T) {
+	t.Parallel()
+	exist := map[string]bool{}
+	for file, text := range sources(t, ".go") {
+		if !strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(string(text), -1) {
+			exist[m[1]] = true
+		}
+	}
+	readme := string(sources(t, ".md")["README.md"])
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(readme, -1)
+	require.Greater(t, len(named), 10)
+	for _, m := range named {
+		require.True(t, exist[m[1]], "README.md names %s, and there is no such test", m[1])
+	}
 }

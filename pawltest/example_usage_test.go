@@ -56,7 +56,8 @@ func (a *App) SendWelcome(ctx context.Context, job *pawl.Job[Welcome]) error {
 	return a.Send(ctx, job.Args.Email)
 }
 
-// What the service enqueues, and that it is handled.
+// region usage-enqueue
+
 func TestUsageSignUpSendsAWelcome(t *testing.T) {
 	t.Parallel()
 	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
@@ -75,6 +76,8 @@ func TestUsageSignUpSendsAWelcome(t *testing.T) {
 		require.Equal(t, []string{"ada@example.com"}, sent)
 	})
 }
+
+// endregion
 
 // An outage: hours of backoff, and the post-mortem at its end.
 func TestUsageAnOutageEndsInTheDeadLetterQueue(t *testing.T) {
@@ -125,10 +128,13 @@ func TestUsageACrashSendsTheMailAgain(t *testing.T) {
 	})
 }
 
-// One handler, without any queue.
+// region usage-handler
+
 func TestUsageOneHandler(t *testing.T) {
 	t.Parallel()
 	app := &App{Send: func(context.Context, string) error { return nil }}
 	require.NoError(t, app.SendWelcome(t.Context(), &pawl.Job[Welcome]{Args: Welcome{Email: "ada@example.com"}}))
 	require.True(t, pawl.IsPermanent(app.SendWelcome(t.Context(), &pawl.Job[Welcome]{})))
 }
+
+// endregion
