@@ -72,8 +72,9 @@ func classifyReply(text string) class {
 	switch {
 	case strings.HasPrefix(text, "ERR max number of clients"):
 		return classRefused
-	case strings.Contains(text, unauthenticated):
-		return classDenied
+	case strings.Contains(text, unauthenticated),
+		strings.Contains(text, "can't run this command"), strings.Contains(text, "ACL failure in script"):
+		return classDenied // the last two are of 7.0 and 7.2, for a command in a script
 	}
 	// Redis 6 and miniredis put a script's inner error behind words of their own.
 	if strings.Contains(text, "script") || strings.Contains(text, "<string>") {

@@ -15,7 +15,7 @@ import (
 type DrainError struct{ Released, Stuck []ID }
 
 func (e *DrainError) Error() string {
-	return fmt.Sprintf("pawl: drain: %d jobs released, %d stuck", len(e.Released), len(e.Stuck))
+	return fmt.Sprintf("pawl: drain: released %d, stuck %d", len(e.Released), len(e.Stuck))
 }
 
 // Run serves until ctx is cancelled, then drains: no new leases, running jobs

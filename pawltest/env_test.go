@@ -77,7 +77,7 @@ func TestAHandlerThatDoesNotReturnFailsTheTest(t *testing.T) {
 			enqueue(t, env, "emails", welcome{1})
 			env.Advance(time.Second)
 		})
-		require.Contains(t, text, "Start: the worker's Run: pawl: drain: 0 jobs released, 1 stuck")
+		require.Contains(t, text, "Start: the worker's Run: pawl: drain: released 0, stuck 1")
 		close(free)
 	})
 }

@@ -44,7 +44,7 @@ var told = []string{
 	`\d+ ms  done      teaser\.mov   attempt 1 of 2, after \d+ ms$`,
 	`\d+ ms  stopped   series\.mov   the cause: pawl: shutting down$`,
 	`\d+ ms  released  series\.mov   attempt 1 of 2, which is not spent$`,
-	`\d+ ms  worker    media-1      has stopped: pawl: drain: 1 jobs released, 0 stuck$`,
+	`\d+ ms  worker    media-1      has stopped: pawl: drain: released 1, stuck 0$`,
 	`\d+ ms  worker    media-2      starts$`,
 	`\d+ ms  start     series\.mov   attempt 1 of 2$`,
 	`\d+ ms  resume    series\.mov   after part \d+, where the run before stopped$`,
