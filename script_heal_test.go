@@ -201,3 +201,51 @@ func TestAFreshSuspectThatWasPassedOverComesBack(t *testing.T) {
 		r.check()
 	})
 }
+
+// A queue under constant load heals itself as well, if more slowly.
+func TestOrphansComeBackUnderLoad(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		r.fresh(30)
+		got := r.lease(ask{n: 30})
+		id := got.jobs[17].id
+		r.do("ZREM", r.k.leases, id)
+		held := r.enqueueHeld()
+		r.fresh(2000)
+		found := map[string]bool{}
+		for calls := 0; len(found) < 2; calls++ {
+			require.Less(t, calls, 2000, "of which one in 16 looks")
+			for _, j := range r.lease(ask{n: 1, visibilityMs: 3_600_000}).jobs {
+				if j.id == id || j.id == held {
+					found[j.id] = true
+				}
+			}
+		}
+		require.EqualValues(t, 2, r.counter("healed"))
+		r.check()
+	})
+}
+
+// One lost job among many that wait is found in seconds, not by luck.
+func TestALostJobAmongManyIsFound(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		r.many(3000, newJob{rec(long), "d 3600000 0 0 d 0"})
+		lost := r.enqueueHeld()
+		for calls := 0; ; calls++ {
+			require.Less(t, calls, 100)
+			got := r.lease(ask{n: 1})
+			if len(got.jobs) == 1 {
+				require.Equal(t, lost, got.jobs[0].id)
+				break
+			}
+			require.LessOrEqual(t, got.next, int64(1000), "it looks again soon")
+		}
+		got := r.lease(ask{n: 1})
+		require.Empty(t, got.jobs)
+		require.Greater(t, got.next, int64(1000), "and rests once all are found")
+		r.check()
+	})
+}

@@ -255,13 +255,23 @@ if #picked > 0 or cursor_id ~= meta[1] then
 end
 
 local full = #picked >= n or not pick_open()
-if #picked == 0 then
-  local swept, healed = heal(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], cursor_id, swept_id)
+-- Once no fresh job is left, records without a place show in the numbers. A queue
+-- that always has some is looked over a little, in one call of 16.
+local missing, healed = 0, 0
+if not full and passed < 500 then
+  missing = redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[3]) -
+    redis.call('ZCARD', KEYS[4]) - redis.call('ZCARD', KEYS[5])
+end
+local look = missing > 0 and 500 or full and us % 16 == 0 and 8 or 0
+if look > 0 then
+  local swept
+  swept, healed = heal(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], cursor_id, swept_id, look)
+  missing = missing - healed
   if swept ~= (meta[5] or '') then redis.call('HSET', KEYS[7], 'swept', swept) end
   if healed > 0 then
-    if #dropped == 0 then minute_note(KEYS[8], KEYS[7], minute) end
+    if #picked + #dropped == 0 then minute_note(KEYS[8], KEYS[7], minute) end
     tally(KEYS[7], 'n:healed', healed)
-    wake_push(KEYS[9], healed, 0)
+    if not full then wake_push(KEYS[9], healed, 0) end
   end
 end
 
@@ -285,7 +295,8 @@ else
   if lapse and (not soonest or tonumber(lapse) < soonest) then soonest = tonumber(lapse) end
 end
 -- What was passed over for good may have hidden work.
-if not full and (#dropped > 0 or passed >= 500) then soonest = now end
+if not full and (#dropped > 0 or healed > 0 or passed >= 500) then soonest = now end
+if missing > 0 and (not soonest or soonest > now + 1000) then soonest = now + 1000 end
 next_text = soonest and num(soonest - now) or '-1'
 
 local reply = { num(now), next_text, token }

@@ -1,16 +1,16 @@
--- heal looks at a few jobs that have a record and ought to have a lease or a
--- place in a sorted set, and gives back those that have neither: an eviction, a
--- hand edit or a bug cost them. A different few are looked at in each call. The
--- loss is not the job's doing, so it comes back as given back, without a crash.
-local function heal(jobs, held, due, prio, leases, cursor_id, from_id)
+-- heal looks at some jobs that have a record and ought to have a lease or a place
+-- in a sorted set, and gives back those that have neither: an eviction, a hand
+-- edit or a bug cost them. Others are looked at in each call. The loss is not the
+-- job's doing, so it comes back as given back, without a crash.
+local function heal(jobs, held, due, prio, leases, cursor_id, from_id, look)
   local ids, swept = {}, ''
   if cursor_id then
-    local entries = redis.call('XRANGE', jobs, from_id == '' and '-' or '(' .. from_id, cursor_id, 'COUNT', 8)
+    local entries = redis.call('XRANGE', jobs, from_id == '' and '-' or '(' .. from_id, cursor_id, 'COUNT', math.min(look, 32))
     for i, entry in ipairs(entries) do ids[i] = entry[1] end
-    swept = #entries == 8 and ids[8] or ''
+    swept = #entries == math.min(look, 32) and ids[#ids] or ''
   end
   local streamed = #ids
-  for _, id in ipairs(redis.call('HRANDFIELD', held, 8)) do ids[#ids + 1] = id end
+  for _, id in ipairs(redis.call('HRANDFIELD', held, look)) do ids[#ids + 1] = id end
   if #ids == 0 then return swept, 0 end
   local leased = redis.call('ZMSCORE', leases, unpack(ids))
   local waits = redis.call('ZMSCORE', due, unpack(ids))
