@@ -118,7 +118,7 @@ func (n *node) memory() Finding {
 	}
 	apart, _ := n.number("mem_not_counted_for_evict") // buffers for replicas and the AOF
 	if used -= apart; used/9 > most/10 {
-		return wrong("%d MiB of %d MiB are used, more than nine tenths: at the limit each Enqueue is refused with ErrFull. Set maxmemory higher, or delete what is not needed; dead jobs stay until Dead().Delete", used>>20, most>>20)
+		return wrong("%d MiB of %d MiB are used, more than nine tenths: at the limit each Enqueue is refused with ErrFull. Set maxmemory higher, or delete what is not needed; dead jobs stay for Config.DeadRetention", used>>20, most>>20)
 	}
 	return good("there is a limit, and no more than nine tenths of it are used")
 }
