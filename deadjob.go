@@ -41,11 +41,11 @@ type DeadJob struct {
 	Stack         string
 	Errors        []AttemptError // the last 5, oldest first
 	FirstFailedAt time.Time      // zero if no attempt failed
-	DiedAt        time.Time
-	Worker        string // host:pid, or WorkerConfig.Name
-	Build         string // version and revision of the program that ran it
-	Unique        string // its unique key; "" if it has none
-	Position      string // of the post-mortem among those of the queue, by death
+	DiedAt        time.Time      // by the server's clock, to the millisecond: that of Position
+	Worker        string         // host:pid, or WorkerConfig.Name
+	Build         string         // version and revision of the program that ran it
+	Unique        string         // its unique key; "" if it has none
+	Position      string         // of the post-mortem among those of the queue, by death
 }
 
 // deadJob reads a post-mortem; one that cannot be read is itself corrupt.
@@ -70,6 +70,10 @@ func deadJob(q *queueState, idText, position, body string) DeadJob {
 		d.Reason, d.Error, d.Stack, d.Worker, d.Build = DeadReason(p.Reason), p.Error, p.Stack, p.Worker, p.Build
 		d.DiedAt = time.UnixMilli(p.At)
 		d.MaxAttempts = p.MaxAttempts
+	}
+	// What the worker noted was its guess of the time.
+	if ms, _, ok := splitPosition(position); ok {
+		d.DiedAt = time.UnixMilli(int64(ms))
 	}
 	return d
 }

@@ -2,9 +2,8 @@ package pawl
 
 import (
 	"context"
+	"fmt"
 	"iter"
-	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -28,27 +27,23 @@ func (f *DeadFilter) matches(d *DeadJob) bool {
 		strings.Contains(d.Error, f.Error) && (f.Fingerprint == "" || fingerprint(d.Kind, d.Error) == f.Fingerprint)
 }
 
-// span is the bounds of the entries to read: their ids begin with the
-// millisecond of the death, by the server's clock.
-func (f *DeadFilter) span() (from, to string) {
-	from, to = "-", "+"
+// span is the first and the last entry to read, of those up to top: their ids
+// begin with the millisecond of the death, by the server's clock.
+func (f *DeadFilter) span(top string) (from, to string) {
+	from, to = "-", top
 	if !f.Since.IsZero() {
-		from = deadBound(f.Since, true)
+		from = strconv.FormatInt(max(0, ceilTime(f.Since)), 10)
 	}
-	if !f.Until.IsZero() {
-		to = "(" + deadBound(f.Until, true) + "-0"
+	if f.Until.IsZero() {
+		return from, to
+	}
+	switch ms := ceilTime(f.Until); {
+	case ms <= 0:
+		to = "0-0" // which no entry has, and than which none is before
+	case !before(top, strconv.FormatInt(ms, 10)+"-0"):
+		to = fmt.Sprintf("(%d-0", ms)
 	}
 	return from, to
-}
-
-// deadBound is a time as the beginning of an entry's id: that of the millisecond
-// in which t falls, or, rounded up, of the first one that began at t or later.
-func deadBound(t time.Time, up bool) string {
-	ms := t.UnixMilli()
-	if up {
-		ms = ceilTime(t)
-	}
-	return strconv.FormatInt(max(0, ms), 10)
 }
 
 // List walks the dead jobs that match, in the order of their deaths, in pages.
@@ -58,10 +53,9 @@ func deadBound(t time.Time, up bool) string {
 // waits no longer than ctx, or 5 s if ctx has no deadline.
 func (d *DeadLetters) List(ctx context.Context, f DeadFilter) iter.Seq2[DeadJob, error] {
 	return func(yield func(DeadJob, error) bool) {
-		found := 0
 		err := d.match(ctx, f, func(page []deadEntry) bool {
 			for _, e := range page {
-				if found++; !yield(e.job, nil) || found == f.Limit {
+				if !yield(e.job, nil) {
 					return false
 				}
 			}
@@ -80,7 +74,7 @@ type deadEntry struct {
 }
 
 // match hands on pages of the entries that match, of those that are there when
-// it is called, until one is refused. It knows nothing of f.Limit.
+// it is called and no more than f.Limit, until a page is refused.
 func (d *DeadLetters) match(ctx context.Context, f DeadFilter, take func([]deadEntry) bool) error {
 	top, err := d.begin(ctx)
 	if err != nil || top == "" {
@@ -97,11 +91,10 @@ func (d *DeadLetters) begin(ctx context.Context) (top string, err error) {
 	return d.top(ctx)
 }
 
+// matchUpTo is match of the entries up to top.
 func (d *DeadLetters) matchUpTo(ctx context.Context, f DeadFilter, top string, take func([]deadEntry) bool) error {
-	from, to := f.span()
-	if to == "+" || !before(strings.TrimPrefix(to, "("), top) {
-		to = top
-	}
+	from, to := f.span(top)
+	found := 0
 	return d.walk(ctx, from, to, func(page []redis.XMessage) bool {
 		var matching []deadEntry
 		for _, e := range page {
@@ -109,7 +102,11 @@ func (d *DeadLetters) matchUpTo(ctx context.Context, f DeadFilter, top string, t
 				matching = append(matching, deadEntry{e, job})
 			}
 		}
-		return len(matching) == 0 || take(matching)
+		if f.Limit > 0 {
+			matching = matching[:min(len(matching), f.Limit-found)]
+		}
+		found += len(matching)
+		return (len(matching) == 0 || take(matching)) && (f.Limit <= 0 || found < f.Limit)
 	})
 }
 
@@ -124,25 +121,39 @@ func (d *DeadLetters) top(ctx context.Context) (string, error) {
 	})
 }
 
-// walk hands on pages of entries until one is refused. A page grows to 500
-// entries, and shrinks where they are large: some may hold a payload of
-// megabytes, and a reply of a few takes milliseconds of Redis.
+// walk hands on pages of entries until one is refused.
 func (d *DeadLetters) walk(ctx context.Context, from, to string, take func([]redis.XMessage) bool) error {
-	for n := 16; ; {
-		page, err := await(ctx, func(ctx context.Context) ([]redis.XMessage, error) {
-			return d.q.client.rdb.XRangeN(ctx, d.q.keys.dead, from, to, int64(n)).Result()
-		})
-		if err != nil || len(page) == 0 || !take(page) || len(page) < n {
+	for {
+		page, err := d.page(ctx, from, to)
+		if err != nil || len(page) == 0 || !take(page) {
 			return err
 		}
-		bytes := 0
-		for _, e := range page {
-			body, _ := e.Values["p"].(string)
-			bytes += len(body) + 64
-		}
 		from = "(" + page[len(page)-1].ID
-		n = max(1, min(4*n, maxCallItems, maxCallBytes*len(page)/bytes))
 	}
+}
+
+// page is the next entries, as many as one reply should hold.
+func (d *DeadLetters) page(ctx context.Context, from, to string) ([]redis.XMessage, error) {
+	parts, err := d.q.read(ctx, scriptDeaths, []string{d.q.keys.dead}, from, to)
+	if err != nil {
+		return nil, err
+	}
+	page := make([]redis.XMessage, 0, len(parts))
+	for _, part := range parts {
+		entry, _ := part.([]any)
+		if len(entry) != 2 {
+			return nil, fmt.Errorf("script deaths answered %v for an entry", part)
+		}
+		id, _ := entry[0].(string)
+		fields, _ := entry[1].([]any)
+		e := redis.XMessage{ID: id, Values: map[string]any{}}
+		for i := 0; i+1 < len(fields); i += 2 {
+			name, _ := fields[i].(string)
+			e.Values[name] = fields[i+1]
+		}
+		page = append(page, e)
+	}
+	return page, nil
 }
 
 // entry reads an entry of the dead-letter stream.
@@ -152,21 +163,17 @@ func (d *DeadLetters) entry(e redis.XMessage) DeadJob {
 	return deadJob(d.q, id, e.ID, body)
 }
 
-var positionPattern = regexp.MustCompile(`^\d{1,20}-\d{1,20}$`)
+// splitPosition reads the id of an entry: the millisecond, and a number in it.
+func splitPosition(s string) (ms, seq uint64, ok bool) {
+	first, second, _ := strings.Cut(s, "-")
+	ms, err := strconv.ParseUint(first, 10, 64)
+	seq, err2 := strconv.ParseUint(second, 10, 64)
+	return ms, seq, err == nil && err2 == nil
+}
 
-// before compares ids of a stream; one without a second half is the first of its
-// millisecond.
+// before compares the ids of two entries.
 func before(a, b string) bool {
-	split := func(s string) (ms, seq uint64) {
-		first, second, _ := strings.Cut(s, "-")
-		ms, err := strconv.ParseUint(first, 10, 64)
-		if err != nil {
-			ms = math.MaxUint64
-		}
-		seq, _ = strconv.ParseUint(second, 10, 64)
-		return ms, seq
-	}
-	aMs, aSeq := split(a)
-	bMs, bSeq := split(b)
+	aMs, aSeq, _ := splitPosition(a)
+	bMs, bSeq, _ := splitPosition(b)
 	return aMs < bMs || aMs == bMs && aSeq < bSeq
 }

@@ -72,9 +72,6 @@ func (d *DeadLetters) Purge(ctx context.Context, f DeadFilter) (int, error) {
 	n := 0
 	var failure error
 	err := d.match(ctx, f, func(matching []deadEntry) bool {
-		if f.Limit > 0 {
-			matching = matching[:min(len(matching), f.Limit-n)]
-		}
 		page := make([]redis.XMessage, len(matching))
 		for i, e := range matching {
 			page[i] = e.XMessage
@@ -82,7 +79,7 @@ func (d *DeadLetters) Purge(ctx context.Context, f DeadFilter) (int, error) {
 		marks, err := d.remove(ctx, "purged", 0, page)
 		failure = err
 		n += strings.Count(marks, "k")
-		return err == nil && n != f.Limit
+		return err == nil
 	})
 	if err == nil {
 		err = failure
@@ -96,7 +93,7 @@ func (d *DeadLetters) remove(ctx context.Context, counter string, age time.Durat
 	if len(page) == 0 {
 		return "", nil
 	}
-	args := []any{counter, age.Milliseconds()}
+	args := []any{counter, ceilMillis(age)}
 	for _, e := range page {
 		id, _ := e.Values["i"].(string)
 		args = append(args, id, e.ID)

@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,8 @@ type RefusedRedrive struct{ ID, Holder ID }
 // Redrive sends jobs back to ready with fresh attempts and crashes. Id, history
 // and idempotency key stay, and a unique key is taken again, or the job is
 // Refused. The ids that are not dead are named in an error that wraps
-// ErrNotFound; the others were moved all the same. Redriving twice moves once.
+// ErrNotFound; the others were moved all the same. Redriving twice moves once, and
+// so does an id that is given twice. No ids are no call, and no error.
 // It waits no longer than ctx, or 5 s if ctx has no deadline. ErrFull: Redis has
 // no memory left; ErrUnconfirmed: some more may have been moved than the report
 // says, and another redrive of the same ids is safe.
@@ -41,6 +43,12 @@ func (d *DeadLetters) Redrive(ctx context.Context, ids ...ID) (RedriveReport, er
 	}
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
+	seen := map[ID]bool{}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id ID) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
 	var missing []string
 	for len(ids) > 0 {
 		n := min(len(ids), redrivePage)
@@ -84,7 +92,7 @@ func (d *DeadLetters) redriveIDs(ctx context.Context, ids []ID) (report RedriveR
 			}
 		}
 		ids = nil
-		words, some, err := d.redrive(ctx, page, false, nil)
+		words, some, err := d.redrive(ctx, page, nil, nil)
 		report.add(some)
 		if err != nil {
 			return report, missing, err
@@ -119,7 +127,8 @@ func (d *DeadLetters) graves(ctx context.Context, ids []ID) ([]redis.XMessage, e
 		pipe := rdb.Pipeline()
 		cmds := make([]*redis.XMessageSliceCmd, len(ids))
 		for i, p := range places {
-			if place, _ := p.(string); positionPattern.MatchString(place) {
+			place, _ := p.(string)
+			if _, _, ok := splitPosition(place); ok {
 				cmds[i] = pipe.XRange(ctx, k.dead, place, place)
 			}
 		}
@@ -128,7 +137,8 @@ func (d *DeadLetters) graves(ctx context.Context, ids []ID) ([]redis.XMessage, e
 		}
 		entries := make([]redis.XMessage, len(ids))
 		for i, cmd := range cmds {
-			if cmd != nil && len(cmd.Val()) == 1 {
+			// After a hand edit the entry may be another job's.
+			if cmd != nil && len(cmd.Val()) == 1 && cmd.Val()[0].Values["i"] == texts[i] {
 				entries[i] = cmd.Val()[0]
 			}
 		}
@@ -137,9 +147,10 @@ func (d *DeadLetters) graves(ctx context.Context, ids []ID) ([]redis.XMessage, e
 }
 
 // redrive moves the jobs of entries, in calls of bounded size, and returns the
-// script's word for each. dry: nothing is changed. moved is told of each job
-// that was moved; it may be nil.
-func (d *DeadLetters) redrive(ctx context.Context, page []redis.XMessage, dry bool, moved func(id string)) (words []string, report RedriveReport, err error) {
+// script's word for each. moved is told of each job that was moved; it may be
+// nil. With a dry map nothing is changed: the map keeps, from call to call, which
+// unique keys would have been taken, and by whom.
+func (d *DeadLetters) redrive(ctx context.Context, page []redis.XMessage, dry map[string]string, moved func(id string)) (words []string, report RedriveReport, err error) {
 	k := &d.q.keys
 	for len(page) > 0 {
 		now, err := d.q.serverTime(ctx)
@@ -149,52 +160,68 @@ func (d *DeadLetters) redrive(ctx context.Context, page []redis.XMessage, dry bo
 		keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, laneKey}
 		fixed := len(keys)
 		args := []any{"go"}
-		if dry {
+		if dry != nil {
 			args[0] = "dry"
 		}
-		n, bytes := 0, 0
-		for ; n < len(page); n++ {
-			id, _ := page[n].Values["i"].(string)
-			body, how, key := d.revive(page[n], now, len(keys)-fixed+1)
-			if !fits(n, bytes, 1, len(body)) {
+		var uniques []string
+		bytes := 0
+		for _, e := range page {
+			body, how, key := d.revive(e, now, len(keys)-fixed+1)
+			if !fits(len(uniques), bytes, 1, len(body)) {
 				break
 			}
 			bytes += len(body)
 			if key != "" {
 				keys = append(keys, key)
 			}
-			args = append(args, id, page[n].ID, body, how)
+			uniques = append(uniques, key)
+			id, _ := e.Values["i"].(string)
+			args = append(args, id, e.ID, body, how)
 		}
 		text, err := d.q.call(ctx, scriptRedrive, keys, args...)
 		if err != nil {
 			return words, report, err
 		}
 		answers := strings.Fields(text)
-		if len(answers) != n {
-			return words, report, fmt.Errorf("script redrive answered %q for %d jobs", text, n)
+		if len(answers) != len(uniques) {
+			return words, report, fmt.Errorf("script redrive answered %q for %d jobs", text, len(uniques))
 		}
 		for i, word := range answers {
 			id, _ := page[i].Values["i"].(string)
-			report.count(id, word, dry)
-			if word == "ok" && !dry && moved != nil {
-				moved(id)
+			if dry != nil {
+				word = takeDry(dry, id, uniques[i], word)
+			} else if word == "ok" {
+				report.Moved++
+				if moved != nil {
+					moved(id)
+				}
 			}
+			report.count(id, word)
+			words = append(words, word)
 		}
-		words = append(words, answers...)
-		page = page[n:]
+		page = page[len(answers):]
 	}
 	return words, report, nil
 }
 
-// count adds the script's word for one job.
-func (r *RedriveReport) count(id, word string, dry bool) {
+// takeDry is the script's word for a job, if those before it had been moved.
+func takeDry(taken map[string]string, id, key, word string) string {
+	switch {
+	case key == "" || word == "missing" || word == "changed":
+	case taken[key] != "":
+		return taken[key]
+	case word == "ok":
+		taken[key] = id
+	}
+	return word
+}
+
+// count adds the script's word for one job, but for Moved.
+func (r *RedriveReport) count(id, word string) {
 	switch word {
 	case "missing", "changed":
 		return
 	case "ok":
-		if !dry {
-			r.Moved++
-		}
 	default:
 		own, _ := jobid.FromText(id)
 		holder, _ := jobid.FromText(word)

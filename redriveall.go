@@ -2,6 +2,8 @@ package pawl
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,8 +19,8 @@ type Redrive struct {
 	Over time.Duration
 	// StopAfter ends the redrive once this many of its jobs died again. Without
 	// Over, no more than this many are under way at once: the next ones are moved
-	// as those before them end, so that the call lasts as long as the jobs do,
-	// their retries included. 0: it does not stop.
+	// as those before them end, retries included, so that the call lasts nearly as
+	// long as the jobs do; it does not wait for the last ones. 0: it does not stop.
 	StopAfter int
 }
 
@@ -51,12 +53,13 @@ type redriving struct {
 	how    Redrive
 	report RedriveReport
 	begun  time.Time
-	total  int    // that match, if Over is given
-	done   int    // that were looked at
-	top    string // the last entry to look at
+	total  int               // that match, if Over is given
+	done   int               // that were looked at
+	top    string            // the last entry to look at
+	dry    map[string]string // of a DryRun; see DeadLetters.redrive
 
 	moved    map[string]bool // by StopAfter: all that were moved
-	underway map[string]bool // of them, those that have not ended
+	underway map[string]bool // of them, those that have not ended; without Over
 	seen     string          // the last entry that was looked at for deaths anew
 }
 
@@ -73,10 +76,13 @@ func (r *redriving) check() error {
 }
 
 func (r *redriving) run(ctx context.Context, f DeadFilter) error {
+	if r.how.DryRun {
+		r.dry, r.how.Over, r.how.StopAfter = map[string]string{}, 0, 0
+	}
 	if r.how.StopAfter > 0 {
 		r.moved, r.underway = map[string]bool{}, map[string]bool{}
 	}
-	if r.how.Over > 0 && !r.how.DryRun {
+	if r.how.Over > 0 {
 		err := r.each(ctx, f, func(page []redis.XMessage) error { r.total += len(page); return nil })
 		if err != nil {
 			return err
@@ -88,7 +94,7 @@ func (r *redriving) run(ctx context.Context, f DeadFilter) error {
 			if err != nil || r.stopped() {
 				return err
 			}
-			_, some, err := r.d.redrive(ctx, page[:n], r.how.DryRun, r.note)
+			_, some, err := r.d.redrive(ctx, page[:n], r.dry, r.note)
 			r.report.add(some)
 			if err != nil {
 				return err
@@ -106,7 +112,10 @@ func (r *redriving) run(ctx context.Context, f DeadFilter) error {
 
 func (r *redriving) note(id string) {
 	if r.moved != nil {
-		r.moved[id], r.underway[id] = true, true
+		r.moved[id] = true
+		if r.how.Over == 0 {
+			r.underway[id] = true
+		}
 	}
 }
 
@@ -114,21 +123,16 @@ func (r *redriving) stopped() bool {
 	return r.how.StopAfter > 0 && r.report.DiedAgain >= r.how.StopAfter
 }
 
-// each hands on what matches, up to the filter's limit.
+// each hands on what matches, until the redrive is stopped.
 func (r *redriving) each(ctx context.Context, f DeadFilter, do func([]redis.XMessage) error) error {
-	n := 0
 	var failure error
 	err := r.d.matchUpTo(ctx, f, r.top, func(matching []deadEntry) bool {
-		if f.Limit > 0 {
-			matching = matching[:min(len(matching), f.Limit-n)]
-		}
 		page := make([]redis.XMessage, len(matching))
 		for i, e := range matching {
 			page[i] = e.XMessage
 		}
 		failure = do(page)
-		n += len(page)
-		return failure == nil && n != f.Limit && !r.stopped()
+		return failure == nil && !r.stopped()
 	})
 	if err == nil {
 		err = failure
@@ -147,7 +151,7 @@ const (
 // is 0 only if the redrive was stopped.
 func (r *redriving) allowance(ctx context.Context, n int) (int, error) {
 	switch {
-	case r.how.DryRun, r.how.Over == 0 && r.how.StopAfter == 0:
+	case r.how.Over == 0 && r.how.StopAfter == 0:
 		return n, nil
 	case r.how.Over > 0:
 		next := r.begun.Add(time.Duration(float64(r.how.Over) * float64(r.done) / float64(max(1, r.total))))
@@ -179,34 +183,11 @@ func (r *redriving) allowance(ctx context.Context, n int) (int, error) {
 
 // recount finds out which of the moved jobs have ended, and which of them died.
 func (r *redriving) recount(ctx context.Context) error {
-	d := r.d
-	ids := make([]string, 0, len(r.underway))
-	for id := range r.underway {
-		ids = append(ids, id)
-	}
 	// First who has ended, then who has died: else a death in between is missed.
-	for len(ids) > 0 && r.how.Over == 0 {
-		n := min(len(ids), maxCallItems)
-		_, err := await(ctx, func(ctx context.Context) (any, error) {
-			pipe := d.q.client.rdb.Pipeline()
-			cmds := make([]*redis.BoolCmd, n)
-			for i, id := range ids[:n] {
-				cmds[i] = pipe.HExists(ctx, d.q.keys.held, id)
-			}
-			_, err := pipe.Exec(ctx)
-			for i, id := range ids[:n] {
-				if err == nil && !cmds[i].Val() {
-					delete(r.underway, id)
-				}
-			}
-			return nil, err
-		})
-		if err != nil {
-			return err
-		}
-		ids = ids[n:]
+	if err := r.forgetEnded(ctx); err != nil {
+		return err
 	}
-	return d.walk(ctx, "("+r.seen, "+", func(page []redis.XMessage) bool {
+	return r.d.walk(ctx, "("+r.seen, "+", func(page []redis.XMessage) bool {
 		for _, e := range page {
 			if id, _ := e.Values["i"].(string); r.moved[id] {
 				r.report.DiedAgain++
@@ -217,6 +198,31 @@ func (r *redriving) recount(ctx context.Context) error {
 		}
 		return true
 	})
+}
+
+// forgetEnded takes those that have ended off the list of those under way. A
+// redriven job is in held until it ends, however often it is tried again.
+func (r *redriving) forgetEnded(ctx context.Context) error {
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(r.underway)), maxCallItems) {
+		alive, err := await(ctx, func(ctx context.Context) ([]*redis.BoolCmd, error) {
+			pipe := r.d.q.client.rdb.Pipeline()
+			cmds := make([]*redis.BoolCmd, len(ids))
+			for i, id := range ids {
+				cmds[i] = pipe.HExists(ctx, r.d.q.keys.held, id)
+			}
+			_, err := pipe.Exec(ctx)
+			return cmds, err
+		})
+		if err != nil {
+			return err
+		}
+		for i, id := range ids {
+			if !alive[i].Val() {
+				delete(r.underway, id)
+			}
+		}
+	}
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

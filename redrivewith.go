@@ -41,7 +41,7 @@ func (d *DeadLetters) redriveWith(ctx context.Context, id ID, args Args) error {
 		if graves[0].ID == "" {
 			return missing
 		}
-		_, report, err := d.redrive(ctx, []redis.XMessage{repaired(graves[0], args.Kind(), payload)}, false, nil)
+		_, report, err := d.redrive(ctx, []redis.XMessage{repaired(graves[0], args.Kind(), payload)}, nil, nil)
 		switch {
 		case err != nil:
 			return err

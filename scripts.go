@@ -25,6 +25,7 @@ var (
 	scriptCancel  = loadScript("cancel")
 	scriptRedrive = loadScript("redrive")
 	scriptDelete  = loadScript("delete")
+	scriptDeaths  = loadScript("deaths")
 	scriptInspect = loadScript("inspect")
 	scriptStats   = loadScript("stats")
 	scriptWake    = loadScript("wake")

@@ -3,7 +3,9 @@ package pawl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,11 +23,17 @@ func (w *Worker) upkeep(ctx context.Context) {
 	started := time.Now()
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
+	retired := make(chan struct{})
+	close(retired)
+	defer func() { <-retired }()
 	for beats := 0; ; beats++ {
 		w.beat(ctx, started)
-		for _, f := range w.feeds {
-			if beats%int(retireEvery/beatEvery) == 0 && ctx.Err() == nil {
-				f.q.retire(ctx, f.now())
+		if beats%int(retireEvery/beatEvery) == 0 {
+			select {
+			case <-retired:
+				retired = make(chan struct{})
+				go w.retire(ctx, retired) // the beats do not wait for its hooks
+			default:
 			}
 		}
 		select {
@@ -90,6 +98,16 @@ func (q *queueState) beat(tag, said string) {
 	attempt(context.Background(), q.client.rdb, c)
 }
 
+// retire lets go what the queues of the worker no longer keep.
+func (w *Worker) retire(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
+	for _, f := range w.feeds {
+		if ctx.Err() == nil {
+			f.q.retire(ctx, f.now())
+		}
+	}
+}
+
 // retire lets go the dead jobs that DeadRetention no longer keeps, and tells the
 // hooks of each. now is the server's time as the worker knows it, and only says
 // where to look; the script judges by the server's clock.
@@ -99,18 +117,36 @@ func (q *queueState) retire(ctx context.Context, now time.Time) {
 		return
 	}
 	d := &DeadLetters{q}
-	_ = d.walk(ctx, "-", deadBound(now.Add(-keep), false), func(page []redis.XMessage) bool {
-		marks, err := d.remove(ctx, "dropped", keep, page)
+	last := strconv.FormatInt(max(0, now.Add(-keep).UnixMilli()), 10)
+	_ = d.walk(ctx, "-", last, func(page []redis.XMessage) bool {
+		// What it has removed is not to be lost on the hooks with its answer.
+		patient, cancel := context.WithTimeout(ctx, 2*laneTrust)
+		defer cancel()
+		marks, err := d.remove(patient, "dropped", keep, page)
+		if errors.Is(err, ErrUnconfirmed) {
+			q.client.log.Error("pawl: dead jobs may have been dropped, and the hooks will not hear of them: there was no answer",
+				"queue", q.name, "first", page[0].ID, "last", page[len(page)-1].ID, "error", err)
+		}
 		if err != nil {
 			return false
 		}
 		for i, e := range page {
 			if marks[i] == 'k' {
-				job := d.entry(e)
-				job.Logger().Warn("pawl: a dead job was dropped: DeadRetention is over", "kind", job.Kind, "died", job.DiedAt)
-				q.client.hooks.dropped(ctx, job)
+				q.tellDropped(ctx, d.entry(e))
 			}
 		}
 		return ctx.Err() == nil
 	})
+}
+
+// tellDropped returns when the hooks have, in a goroutine that they may end
+// (runtime.Goexit).
+func (q *queueState) tellDropped(ctx context.Context, job DeadJob) {
+	job.Logger().Warn("pawl: a dead job was dropped: DeadRetention is over", "kind", job.Kind, "died", job.DiedAt)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		q.client.hooks.dropped(context.WithoutCancel(ctx), job)
+	}()
+	<-told
 }
