@@ -72,7 +72,7 @@ func (r *RedriveReport) add(more RedriveReport) {
 	r.Refused = append(r.Refused, more.Refused...)
 }
 
-// redrivePage is how many post-mortems are read at once by their ids.
+// redrivePage is how many jobs are looked up at once by their ids.
 const redrivePage = 16
 
 // redriveIDs moves jobs, and names those that are not dead. One that was redriven

@@ -203,7 +203,7 @@ func (r *redriving) recount(ctx context.Context) error {
 // forgetEnded takes those that have ended off the list of those under way. A
 // redriven job is in held until it ends, however often it is tried again.
 func (r *redriving) forgetEnded(ctx context.Context) error {
-	for ids := range slices.Chunk(slices.Collect(maps.Keys(r.underway)), maxCallItems) {
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(r.underway)), redrivePage) {
 		alive, err := await(ctx, func(ctx context.Context) ([]*redis.BoolCmd, error) {
 			pipe := r.d.q.client.rdb.Pipeline()
 			cmds := make([]*redis.BoolCmd, len(ids))
