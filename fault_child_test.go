@@ -18,11 +18,11 @@ import (
 	"github.com/pawlq/pawl"
 )
 
-// childEnv has the test binary be a worker process: "<what> <addr> <visibility>".
+// childEnv has the test binary be another process: "<what> <addr> <visibility>".
 const childEnv = "PAWL_TEST_CHILD"
 
-// child serves queue q and tells on its standard output what happens. It ends
-// with the process that started it.
+// child serves queue q and tells on its standard output what happens; or it
+// redrives queue mail. It ends with the process that started it.
 func child(words string) {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -35,6 +35,11 @@ func child(words string) {
 	c, err := pawl.New(rdb, pawl.Config{Hooks: []pawl.Hook{teller{}}})
 	if err != nil {
 		panic(err)
+	}
+	if what == "redrive" {
+		fmt.Println("redrive")
+		fmt.Println(c.Queue("mail").Dead().RedriveAll(context.Background(), pawl.DeadFilter{}, pawl.Redrive{Over: time.Minute}))
+		return
 	}
 	w, err := pawl.NewWorker(c, pawl.WorkerConfig{Queues: pawl.Queues("q"), VisibilityTimeout: v})
 	if err != nil {

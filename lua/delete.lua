@@ -28,17 +28,17 @@ local marks, gone, graves, met = {}, {}, {}, {}
 for i = 4, #ARGV, 2 do
   local id, wanted = ARGV[i], ARGV[i + 1]
   local grave = redis.call('HGET', KEYS[2], id)
-  if met[id] then grave = nil end
+  if met[id] then grave = nil end -- given twice
   local entry = wanted ~= '' and wanted or grave
   local at = entry and tonumber(string.match(entry, '^(%d+)%-%d+$') or '')
   local mark = 'm'
   if entry and (at or 0) <= before then
     if grave == entry then
       mark = 'k'
-      met[id] = true
+      met[id] = entry
       gone[#gone + 1] = id
       if at then graves[#graves + 1] = entry end
-    elseif at and #redis.call('XRANGE', KEYS[1], entry, entry) > 0 then
+    elseif at and met[id] ~= entry and #redis.call('XRANGE', KEYS[1], entry, entry) > 0 then
       -- Each dead job has one entry, which the index names: nobody finds this one.
       mark = 's'
       graves[#graves + 1] = entry
