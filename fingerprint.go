@@ -46,22 +46,25 @@ var (
 	joinedPattern = regexp.MustCompile(`#(?:[-:.,/_+ ]{0,2}#)+`)
 	unitPattern   = regexp.MustCompile(`# ?` + unitName + `\b`)
 	signPattern   = regexp.MustCompile(`(^|[\s(=\[,])[-+]#`)
-	spacesPattern = regexp.MustCompile(`\s+`)
 )
 
 // shape is a text without what differs from one time to the next: what has a
 // digit in it is "#", but for the name before the number, as in s3, user42 or
 // http2, and what is joined to it by signs alone goes with it.
 func shape(text string) string {
-	text = mailPattern.ReplaceAllString(text, "#")
+	if strings.Contains(text, "@") { // to look is much cheaper than to match
+		text = mailPattern.ReplaceAllString(text, "#")
+	}
 	text = uuidPattern.ReplaceAllString(text, "#")
 	text = datePattern.ReplaceAllString(text, "#")
-	text = ipv6Pattern.ReplaceAllStringFunc(text, func(s string) string {
-		if _, err := netip.ParseAddr(strings.TrimRight(s, ":.")); err == nil && strings.ContainsFunc(s, unicode.IsDigit) {
-			return "#"
-		}
-		return s
-	})
+	if strings.Count(text, ":") > 1 {
+		text = ipv6Pattern.ReplaceAllStringFunc(text, func(s string) string {
+			if _, err := netip.ParseAddr(strings.TrimRight(s, ":.")); err == nil && strings.ContainsFunc(s, unicode.IsDigit) {
+				return "#"
+			}
+			return s
+		})
+	}
 	text = podPattern.ReplaceAllString(text, "-#")
 	text = prefixedPattern.ReplaceAllStringFunc(text, func(s string) string {
 		prefix, id, _ := strings.Cut(s, "_")
@@ -92,7 +95,7 @@ func shape(text string) string {
 	text = hostPattern.ReplaceAllString(text, "#")
 	text = unitPattern.ReplaceAllString(text, "#")
 	text = signPattern.ReplaceAllString(text, "$1#")
-	text = strings.TrimSpace(spacesPattern.ReplaceAllString(text, " "))
+	text = strings.Join(strings.Fields(text), " ")
 	return text[:min(len(text), maxShape)]
 }
 
