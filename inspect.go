@@ -39,6 +39,7 @@ type JobInfo struct {
 	LeaseUntil time.Time // when its lease ends unless it is renewed, by the server's clock
 
 	place string // of a dead job, its entry
+	text  string // its id in Redis, where a foreign entry's is no ID
 }
 
 // Get is a job as it stands, or ErrNotFound: never enqueued, or over and not dead.
@@ -53,7 +54,7 @@ func (q *Queue) Get(ctx context.Context, id ID) (JobInfo, error) {
 		return JobInfo{}, q.wrap("get", err)
 	}
 	info := found.info(q.queueState)
-	err = q.nameWorkers(ctx, []*JobInfo{&info})
+	err = q.nameWorkers(ctx, found.now, []*JobInfo{&info})
 	return info, q.wrap("get", err)
 }
 
@@ -74,7 +75,7 @@ func (f *found) info(q *queueState) JobInfo {
 	if err != nil {
 		rec = &record.Record{Payload: []byte(f.record)}
 	}
-	info := JobInfo{RawJob: *rawJob(q, id, rec), State: f.state, Priority: rec.Priority, place: f.place}
+	info := JobInfo{RawJob: *rawJob(q, id, rec), State: f.state, Priority: rec.Priority, place: f.place, text: f.id}
 	info.Attempt = rec.Attempts
 	if rec.Unique != nil {
 		info.Unique = rec.Unique.Key

@@ -46,13 +46,13 @@ const listPage = 500
 // worker. Each page waits no longer than ctx, or 5 s if ctx has no deadline.
 func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
-		matched, seen := 0, map[ID]bool{}
+		matched, seen := 0, map[string]bool{}
 		err := q.walk(ctx, s, func(page []JobInfo) bool {
 			for _, info := range page {
-				if seen[info.ID] || !f.matches(&info.RawJob) {
+				if seen[info.text] || !f.matches(&info.RawJob) {
 					continue
 				}
-				seen[info.ID] = true
+				seen[info.text] = true
 				if matched++; !yield(info, nil) || matched == f.Limit {
 					return false
 				}
@@ -67,6 +67,11 @@ func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, 
 
 // walk hands on pages of the jobs of a state until one is refused.
 func (q *queueState) walk(ctx context.Context, s State, take func([]JobInfo) bool) error {
+	switch s {
+	case StateReady, StateDelayed, StateRunning, StateDead:
+	default:
+		return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning or StateDead", s)
+	}
 	if err := q.exist(ctx); err != nil {
 		return err
 	}
@@ -83,10 +88,9 @@ func (q *queueState) walk(ctx context.Context, s State, take func([]JobInfo) boo
 		return err
 	case StateRunning:
 		return q.walkRunning(ctx, take)
-	case StateDead:
+	default:
 		return q.walkDead(ctx, take)
 	}
-	return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning or StateDead", s)
 }
 
 func (q *queueState) walkSource(ctx context.Context, s State, source string, take func([]JobInfo) bool) (more bool, err error) {
@@ -128,7 +132,7 @@ func (q *queueState) walkRunning(ctx context.Context, take func([]JobInfo) bool)
 		for i := range infos {
 			named[i] = &infos[i]
 		}
-		if err := q.nameWorkers(ctx, named); err != nil {
+		if err := q.nameWorkers(ctx, now, named); err != nil {
 			return err
 		}
 		if !take(infos) {
@@ -166,8 +170,7 @@ func (q *queueState) leasedIDs(ctx context.Context) ([]string, error) {
 }
 
 func (q *queueState) walkDead(ctx context.Context, take func([]JobInfo) bool) error {
-	from, to := "-", "+"
-	return (&DeadLetters{q}).walk(ctx, from, to, func(page []redis.XMessage) bool {
+	return (&DeadLetters{q}).walk(ctx, "-", "+", func(page []redis.XMessage) bool {
 		var infos []JobInfo
 		for _, e := range page {
 			id, _ := e.Values["i"].(string)

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/pawlq/pawl/internal/jobid"
 )
 
 // Purge removes the jobs of one state that match, ready, delayed or dead, for
@@ -55,14 +53,13 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 	args := []any{string(s)}
 	var dead []redis.XMessage
 	for _, j := range jobs {
-		text, _ := jobid.Text(j.ID)
 		unique := 0
 		if j.Unique != "" {
 			keys = append(keys, k.unique(j.Unique))
 			unique = len(keys) - fixed
 		}
-		args = append(args, text, unique)
-		dead = append(dead, redis.XMessage{ID: j.place, Values: map[string]any{"i": text}})
+		args = append(args, j.text, unique)
+		dead = append(dead, redis.XMessage{ID: j.place, Values: map[string]any{"i": j.text}})
 	}
 	var marks string
 	var err error

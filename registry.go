@@ -115,6 +115,10 @@ func (s *selfPortrait) onto(w *WorkerInfo) {
 	w.StartedAt = time.UnixMilli(s.Started)
 }
 
+// workerMemory is for how long a worker counts as alive after its last beat, here
+// and in lua/workers.lua.
+const workerMemory = time.Minute
+
 // tagLength is how much of a token's nonce names the worker; the rest is of the
 // call.
 const tagLength = 8
@@ -125,8 +129,9 @@ func workerTag(token string) string {
 	return nonce[:min(len(nonce), tagLength)]
 }
 
-// nameWorkers puts the names of workers in the place of their tags.
-func (q *queueState) nameWorkers(ctx context.Context, infos []*JobInfo) error {
+// nameWorkers puts the names of workers in the place of their tags, "" for those
+// that had not been heard of for a minute at the server's now.
+func (q *queueState) nameWorkers(ctx context.Context, now time.Time, infos []*JobInfo) error {
 	var tags []string
 	for _, info := range infos {
 		if info.Worker != "" {
@@ -138,17 +143,24 @@ func (q *queueState) nameWorkers(ctx context.Context, infos []*JobInfo) error {
 	}
 	slices.Sort(tags)
 	tags = slices.Compact(tags)
-	said, err := await(ctx, func(ctx context.Context) ([]any, error) {
-		return q.client.rdb.HMGet(ctx, q.keys.info, tags...).Result()
+	type answer struct {
+		beats []float64
+		said  []any
+	}
+	got, err := await(ctx, func(ctx context.Context) (answer, error) {
+		pipe := q.client.rdb.Pipeline()
+		beats, said := pipe.ZMScore(ctx, q.keys.workers, tags...), pipe.HMGet(ctx, q.keys.info, tags...)
+		_, err := pipe.Exec(ctx)
+		return answer{beats.Val(), said.Val()}, err
 	})
 	if err != nil {
 		return err
 	}
 	names := map[string]string{}
-	for i, v := range said {
+	for i, v := range got.said {
 		text, _ := v.(string)
 		var s selfPortrait
-		if json.Unmarshal([]byte(text), &s) == nil {
+		if got.beats[i] > float64(now.Add(-workerMemory).UnixMilli()) && json.Unmarshal([]byte(text), &s) == nil {
 			names[tags[i]] = s.Name
 		}
 	}
@@ -166,6 +178,7 @@ type listing struct{ next atomic.Int64 } // unix ms
 const (
 	listEvery    = time.Minute
 	listPatience = 100 * time.Millisecond
+	listAgain    = time.Second // after an error
 )
 
 // enlist puts the queue on the list, if it has not been for a while. It waits for
@@ -179,7 +192,7 @@ func (q *queueState) enlist() {
 	go func() {
 		defer close(done)
 		if q.client.rdb.SAdd(context.Background(), queuesKey(q.client.namespace), q.name).Err() != nil {
-			q.listing.next.Store(0)
+			q.listing.next.Store(now + listAgain.Milliseconds())
 		}
 	}()
 	within(done, listPatience)

@@ -111,6 +111,32 @@ func TestEachScriptTakesFiveHundredItems(t *testing.T) {
 	})
 }
 
+func TestPurgeAndFreeTakeFiveHundredItems(t *testing.T) {
+	t.Parallel()
+	const n = maxCallItems
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for state, form := range map[State]string{StateReady: "d 0 7 %d d 60000", StateDelayed: "d 60000 0 %d d 60000"} {
+			r := open(t)
+			var keys []string
+			var jobs []newJob
+			for i := range n {
+				keys = append(keys, fmt.Sprint("key", i))
+				jobs = append(jobs, newJob{rec(long), fmt.Sprintf(form, i+1)})
+			}
+			ids, _ := r.enqueue(keys, jobs...)
+			r.must(strings.Repeat("l", n), r.freeShot(keys...))
+			source := map[State]string{StateReady: "prio", StateDelayed: "delayed"}[state]
+			require.Len(t, r.words(r.listCall(source, "", "")), 3+4*n)
+			r.must(strings.Repeat("k", n), r.purgeShot(state, keys, ids...))
+			require.EqualValues(t, n, r.counter("purged"))
+			require.Len(t, r.left(), 2+n, "the windows last")
+			r.check()
+			r.must(strings.Repeat("k", n), r.freeShot(keys...))
+			require.Equal(t, []string{r.k.meta, r.k.minutes}, r.left())
+		}
+	})
+}
+
 // left are the keys of a queue in which there is something.
 func (r *rig) left() (keys []string) {
 	r.t.Helper()

@@ -96,6 +96,39 @@ var writes = map[string]func(r *rig) shot{
 		r.must("k", r.buryShot("", h))
 		return r.deleteShot(h.id, h.id, "1750000000000000-9223372036854775808")
 	},
+	"purge of ready jobs": func(r *rig) shot {
+		ids, _ := r.enqueue([]string{"a"}, newJob{rec(), "d 0 0 1 d 60000"}, newJob{rec(priority(3)), "d 0 3 0 d 0"})
+		return r.purgeShot(StateReady, []string{"a"}, ids[0], ids[1], ids[1])
+	},
+	"purge of delayed jobs": func(r *rig) shot {
+		ids, _ := r.enqueue(nil, newJob{rec(long), "d 60000 0 0 d 0"})
+		return r.purgeShot(StateDelayed, nil, ids...)
+	},
+	"purge of what runs": func(r *rig) shot { return r.purgeShot(StateReady, nil, r.one().id) },
+	"reschedule":         func(r *rig) shot { return r.rescheduleShot(253402300799999, r.fresh(1)[0]) },
+	"reschedule of a lapsed job": func(r *rig) shot {
+		h := r.one()
+		r.lapse(h.id)
+		return r.rescheduleShot(253402300799999, h.id)
+	},
+	"reschedule that is early": func(r *rig) shot {
+		ids, _ := r.enqueue(nil, newJob{rec(long), "d 60000 0 0 d 0"})
+		return r.rescheduleShot(0, ids[0])
+	},
+	"reschedule of what runs": func(r *rig) shot { return r.rescheduleShot(253402300799999, r.one().id) },
+	"pause":                   func(r *rig) shot { r.fresh(1); return r.pauseShot(60_000) },
+	"pause without an end":    func(r *rig) shot { r.fresh(1); return r.pauseShot(-1) },
+	"resume":                  func(r *rig) shot { r.fresh(1); r.pause(time.Hour); return r.pauseShot(0) },
+	"destroy":                 func(r *rig) shot { r.fresh(2); return r.destroyShot() },
+	"destroy while a job runs": func(r *rig) shot {
+		r.one()
+		return r.destroyShot()
+	},
+	"free": func(r *rig) shot {
+		r.enqueue([]string{"a"}, newJob{rec(), "d 0 0 1 d 60000"})
+		r.do("SET", r.k.unique("b"), "1750000000000000-9223372036854775808 d 0")
+		return r.freeShot("a", "b")
+	},
 }
 
 // unique enqueues and leases one job that holds a key.

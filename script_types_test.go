@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,12 +26,12 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 			r.do("SADD", key, "no part of the layout is a set")
 			before := r.whole()
 
-			_, err := r.send(l, 3, s)
-			if ends := s.script.name; strings.Contains(key, ":unique:") && (ends == "settle" || ends == "bury" || ends == "cancel") {
-				require.NoError(t, err, "the key is not the job's, and does not hold up its end")
-				require.Equal(t, "set", r.do("TYPE", key))
+			if r.indifferent(s.script.name, key) {
+				_, err := r.send(newLane(&r.k), 3, s)
+				require.NoError(t, err, "%s at %s", name, key)
 				return
 			}
+			_, err := r.send(l, 3, s)
 			require.ErrorContains(t, err, "WRONGTYPE", "%s at %s", name, key)
 			require.Equal(t, classBroken, classify(err), "%s: %v", key, err)
 			require.Equal(t, before, r.whole(), "%s at %s", name, key)
@@ -42,6 +43,54 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 		}
 		_, err := r.send(l, 3, s)
 		require.NoError(t, err, "and all is well again")
+	})
+}
+
+// indifferent are the keys whose type a script does not mind: a unique key that
+// is not the job's does not hold up its end, a pause only asks whether there is
+// a queue, and Destroy removes whatever lies there.
+func (r *rig) indifferent(script, key string) bool {
+	switch script {
+	case "settle", "bury", "cancel", "purge", "free":
+		return strings.Contains(key, ":unique:")
+	case "pause":
+		return key == r.k.jobs || key == r.k.held || key == r.k.dead || key == r.k.workers
+	case "destroy":
+		return !strings.Contains(key, ":lane:")
+	}
+	return false
+}
+
+func TestAUniqueKeyOfAWrongTypeIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	eachWrite(t, func(t *testing.T, r *rig, name string, s shot) {
+		key := r.k.unique("a")
+		if !slices.Contains(s.keys, key) || !r.indifferent(s.script.name, key) {
+			return
+		}
+		r.do("DEL", key)
+		r.do("SADD", key, "x")
+		_, err := r.send(newLane(&r.k), 3, s)
+		require.NoError(t, err)
+		want := "set"
+		if name == "free" {
+			want = "none" // its queue is gone, and it with it
+		}
+		require.Equal(t, want, r.do("TYPE", key))
+	})
+}
+
+func TestDestroyMindsItsLane(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		r.fresh(1)
+		l := newLane(&r.k)
+		r.do("SADD", l.key, "x")
+		before := r.whole()
+		_, err := r.send(l, 3, r.destroyShot())
+		require.ErrorContains(t, err, "WRONGTYPE")
+		require.Equal(t, before, r.whole())
 	})
 }
 

@@ -71,11 +71,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		err = errAbandoned
 	}
 	stopKeeping()
-	if within(upkeepEnded, drainGrace) && w.alive.Err() == nil {
-		w.farewell()
-	}
 	close(stopRead)
-	var closing sync.WaitGroup
+	var closing sync.WaitGroup // beside one another: Redis may not answer
+	closing.Go(func() { w.farewell(upkeepEnded) })
 	for k := range seen {
 		closing.Go(func() { k.close(readsEnded) })
 	}

@@ -20,7 +20,7 @@ const (
 // lives, and lets go the dead jobs whose time is over. Nothing depends on it, so
 // that a call which fails waits for the next time; outages are told elsewhere.
 func (w *Worker) upkeep(ctx context.Context) {
-	started := time.Now()
+	started, draining := time.Now(), w.draining
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	retired := make(chan struct{})
@@ -39,13 +39,8 @@ func (w *Worker) upkeep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.draining:
-			w.beat(ctx, started)
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+		case <-draining: // told at once
+			draining = nil
 		case <-ticker.C:
 		}
 	}
@@ -65,25 +60,42 @@ func (w *Worker) beat(ctx context.Context, started time.Time) {
 		s.Running += len(f.running)
 		f.mu.Unlock()
 	}
-	for _, f := range w.feeds {
-		if ctx.Err() != nil {
-			return
-		}
+	if ctx.Err() != nil {
+		return
+	}
+	calls := w.tell(func(f *feed) string {
 		// By the server's clock, as far as it is known.
 		s.Started = f.now().Add(-time.Since(started)).UnixMilli()
 		said, _ := json.Marshal(s)
-		f.q.beat(w.tag, string(said))
-		f.q.enlist()
+		return string(said)
+	})
+	for i, f := range w.feeds {
+		if calls[i].err == nil && ctx.Err() == nil {
+			f.q.enlist()
+		}
 	}
 }
 
-// farewell takes the worker off the lists, if Redis answers in time.
-func (w *Worker) farewell() {
+// tell calls the script beat of each queue, in one round trip.
+func (w *Worker) tell(said func(*feed) string) []*call {
+	calls := make([]*call, len(w.feeds))
+	for i, f := range w.feeds {
+		k := &f.q.keys
+		calls[i] = &call{script: scriptBeat, keys: []string{k.workers, k.info}, args: []any{w.tag, said(f)}}
+	}
+	attempt(context.Background(), w.client.rdb, calls...)
+	return calls
+}
+
+// farewell waits for the end of upkeep and takes the worker off the lists, if
+// Redis answers in time. A worker that a test has crash says nothing.
+func (w *Worker) farewell(upkeepEnded <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, f := range w.feeds {
-			f.q.beat(w.tag, "")
+		<-upkeepEnded
+		if w.alive.Err() == nil {
+			w.tell(func(*feed) string { return "" })
 		}
 	}()
 	limit := drainGrace
@@ -91,11 +103,6 @@ func (w *Worker) farewell() {
 		limit = 100 * time.Millisecond // it had its time
 	}
 	within(done, limit)
-}
-
-func (q *queueState) beat(tag, said string) {
-	c := &call{script: scriptBeat, keys: []string{q.keys.workers, q.keys.info}, args: []any{tag, said}}
-	attempt(context.Background(), q.client.rdb, c)
 }
 
 // retire lets go what the queues of the worker no longer keep.

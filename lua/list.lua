@@ -24,13 +24,18 @@
 local source, last_score, last_id, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local now_text = num(math.floor(now_us() / 1000))
 local reply = { now_text, '', '' }
-local read, bytes = 0, 0
+local read, bytes, max_bytes = 0, 0, 1000000
 
--- next_page is how many records to read next: eight show how large they are, and
--- a call answers with little more than a megabyte.
-local function next_page(left)
-  if read == 0 then return math.min(left, 8) end
-  return math.max(0, math.min(left, math.floor((1000000 - bytes) * read / math.max(bytes, 1))))
+-- page_size is how many records to read next: four show how large they are, and
+-- 32 cost little even if the next ones are larger.
+local function page_size(left)
+  if read == 0 then return math.min(left, 4) end
+  return math.min(left, 32, math.floor((max_bytes - bytes) * read / math.max(bytes, 1)) + 1)
+end
+
+-- full says that the reply is large enough: little more than a megabyte.
+local function full()
+  return bytes >= max_bytes
 end
 
 local function add(id, record, score_text, entry_text)
@@ -54,45 +59,42 @@ end
 local function list_set(key, first_rank, most)
   local rank = last_id ~= '' and rank_after(key) or first_rank
   local left = math.min(count, most - rank)
-  local page = next_page(left)
-  while left > 0 and page > 0 do
-    local members = redis.call('ZRANGE', key, rank, rank + page - 1, 'WITHSCORES')
-    if #members == 0 then return end
+  while left > 0 and not full() do
+    local members = redis.call('ZRANGE', key, rank, rank + page_size(left) - 1, 'WITHSCORES')
     local ids = {}
     for i = 1, #members, 2 do ids[#ids + 1] = members[i] end
     local found = records(KEYS[1], KEYS[2], ids)
     local entries = redis.call('HMGET', KEYS[6], unpack(ids))
     for i, id in ipairs(ids) do
-      if found[i] then add(id, found[i], members[2 * i], entries[i]) else read = read + 1 end
+      if full() then return end
+      if found[i] then add(id, found[i], members[2 * i], entries[i]) end
+      reply[2], reply[3] = members[2 * i], id
+      rank, left = rank + 1, left - 1
     end
-    reply[2], reply[3] = members[#members], ids[#ids]
-    rank, left = rank + #ids, left - #ids
-    page = next_page(left)
   end
-  if left == 0 and rank >= most then reply[2], reply[3] = '', '' end
+  if rank >= most then reply[2], reply[3] = '', '' end
 end
 
 local function list_fresh()
   local from = last_id
   if from == '' then from = string.match(redis.call('HGET', KEYS[7], 'cursor') or '', '^%d+%-%d+$') or '' end
   local left = count
-  local page = next_page(left)
-  while left > 0 and page > 0 do
+  while left > 0 and not full() do
+    local page = page_size(left)
     local entries = redis.call('XRANGE', KEYS[1], from == '' and '-' or '(' .. string.format('%s', from), '+', 'COUNT', page)
     local ids = {}
     for i, entry in ipairs(entries) do ids[i] = entry[1] end
     local leased = #ids > 0 and redis.call('ZMSCORE', KEYS[5], unpack(ids))
     for i, id in ipairs(ids) do
-      if leased[i] then read = read + 1 else add(id, entry_record(entries[i]), '', '') end
-      from = id
+      if full() then return end
+      if not leased[i] then add(id, entry_record(entries[i]), '', '') end
+      from, left = id, left - 1
+      reply[3] = from
     end
-    reply[3] = from
     if #ids < page then
       reply[3] = ''
       return
     end
-    left = left - #ids
-    page = next_page(left)
   end
 end
 
@@ -107,7 +109,7 @@ elseif source == 'running' then
       if record then add(id, record, deadline, redis.call('HGET', KEYS[6], id)) end
     end
     reply[3] = id
-    if bytes > 1000000 then break end
+    if full() then break end
   end
 elseif source == 'prio' then
   list_set(KEYS[4], 0, redis.call('ZCARD', KEYS[4]))

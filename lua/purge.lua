@@ -27,6 +27,7 @@
 local seen = lane_seen(KEYS[9], ARGV[1])
 if seen then return seen end
 local now = math.floor(now_us() / 1000)
+redis.call('HLEN', KEYS[2])
 redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[6])
 redis.call('HLEN', KEYS[7])
@@ -49,8 +50,8 @@ for i = 3, #ARGV, 2 do
   end
   marks[#marks + 1] = mark
 end
+write_when_full(KEYS[5])
 if #gone > 0 then
-  write_when_full(KEYS[5])
   erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], gone)
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
   minute_note(KEYS[8], KEYS[7], minute)

@@ -29,7 +29,9 @@ type Report struct {
 // Drain runs w until nothing is left to run in its queues, retries, delays and
 // follow-ups included, and says what happened. Schedules do not fire. Where jobs
 // wait for a time it jumps there; outside a bubble it has to wait. It also waits
-// for jobs that other workers hold or, having crashed, have left behind.
+// for jobs that other workers hold or, having crashed, have left behind. Jobs of a
+// queue that is paused run at the end of the pause; if that has none, what is left
+// fails the test.
 //
 // A job that is never done with (it snoozes for ever) fails the test after 1000
 // runs, and jobs that enqueue each other for ever after 100,000. A handler that
@@ -70,6 +72,9 @@ func (e *Env) drain(verb string, w *pawl.Worker, all bool) Report {
 			continue
 		}
 		if crashed || left.total == 0 || !all {
+			if all && !crashed && left.paused != "" {
+				e.t.Fatalf("pawltest: %s: jobs are left in queue %s, which is paused until Resume is called", verb, left.paused)
+			}
 			return e.report(j)
 		}
 		if blind++; !next.IsZero() {
@@ -137,8 +142,12 @@ func (e *Env) until(verb string, next time.Time, changed <-chan struct{}) {
 	}
 }
 
-// left counts what is not over in the queues of a worker.
-type left struct{ ready, total int64 }
+// left counts what is not over in the queues of a worker, but for what waits in
+// those that are paused without an end; paused is the name of one.
+type left struct {
+	ready, total int64
+	paused       string
+}
 
 func (e *Env) left(w *pawl.Worker) (sum left) {
 	e.t.Helper()
@@ -147,8 +156,15 @@ func (e *Env) left(w *pawl.Worker) (sum left) {
 		if err != nil {
 			e.t.Fatalf("pawltest: %v", err)
 		}
+		sum.total += s.Running
+		if s.Paused && s.PausedUntil.IsZero() {
+			if s.Depth() > 0 {
+				sum.paused = name
+			}
+			continue
+		}
 		sum.ready += s.Ready
-		sum.total += s.Ready + s.Delayed + s.Running
+		sum.total += s.Depth()
 	}
 	return sum
 }
