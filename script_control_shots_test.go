@@ -55,7 +55,7 @@ func (r *rig) beatCall(tag, said string) *call {
 }
 
 func (r *rig) listCall(source, score, id string, ids ...any) *call {
-	return &call{script: scriptList, keys: r.k.living(r.k.meta), args: append([]any{source, score, id, listPage}, ids...)}
+	return &call{script: scriptList, keys: r.k.living(r.k.meta), args: append([]any{source, score, id, maxCallItems}, ids...)}
 }
 
 func (r *rig) reads() map[string]*call {

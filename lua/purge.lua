@@ -27,18 +27,20 @@
 local seen = lane_seen(KEYS[9], ARGV[1])
 if seen then return seen end
 local now = math.floor(now_us() / 1000)
-redis.call('HLEN', KEYS[2])
+redis.call('XLEN', KEYS[1])
 redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[6])
 redis.call('HLEN', KEYS[7])
 local minute = minute_turned(KEYS[8], now)
 
-local marks, gone, frees, met = {}, {}, {}, {}
-for i = 3, #ARGV, 2 do
-  local id, unique = ARGV[i], tonumber(ARGV[i + 1])
-  local there = #redis.call('XRANGE', KEYS[1], id, id) > 0 or redis.call('HEXISTS', KEYS[2], id) == 1
-  local due = tonumber(redis.call('ZSCORE', KEYS[3], id) or '')
-  local deadline = tonumber(redis.call('ZSCORE', KEYS[5], id) or '')
+local ids, marks, gone, frees, met = {}, {}, {}, {}, {}
+for i = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local waits = redis.call('ZMSCORE', KEYS[3], unpack(ids))
+local leases = redis.call('ZMSCORE', KEYS[5], unpack(ids))
+for i, id in ipairs(ids) do
+  local unique = tonumber(ARGV[2 * i + 2])
+  local there = redis.call('HEXISTS', KEYS[2], id) == 1 or #redis.call('XRANGE', KEYS[1], id, id) > 0
+  local due, deadline = tonumber(waits[i] or ''), tonumber(leases[i] or '')
   local state = due and due > now and 'delayed' or 'ready'
   local mark = 'm'
   if there and not met[id] and state == ARGV[2] and not (deadline and deadline > now) then
