@@ -209,26 +209,6 @@ func TestAllocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = jobid.FromText(text) }))
 }
 
-func FuzzFromText(f *testing.F) {
-	for _, s := range []string{
-		"", "-", "0-9223372036854775808", "281474976710655999-13835058055282163711",
-		"1750000000123456-9223372036854775809", "01-9223372036854775808", "+1-9223372036854775808",
-		"281474976710656000-9223372036854775808", "1-9223372036854775807", "1-13835058055282163712",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		id, ok := jobid.FromText(s)
-		if !ok {
-			require.Equal(t, uuid.Nil, id)
-			return
-		}
-		text, ok := jobid.Text(id)
-		require.True(t, ok)
-		require.Equal(t, s, text)
-	})
-}
-
 func BenchmarkText(b *testing.B) {
 	id := jobid.FromParts(1750000000123456, lowMax)
 	b.ReportAllocs()

@@ -112,35 +112,3 @@ func TestEachByteChangedIsCorruptOrAnotherRecord(t *testing.T) {
 		}
 	}
 }
-
-func FuzzDecode(f *testing.F) {
-	for name := range golden() {
-		b := readHex(f, name)
-		f.Add(b)
-		f.Add(b[:len(b)/2])
-	}
-	f.Add([]byte{})
-	f.Add([]byte{1, 32, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0})
-	f.Add([]byte{1, 0, 1, 'k', 250, 0, 3, 1, 7, 200, 1, 'x', 2, 1, 5, 0, 'p'})
-	f.Add(slices.Concat([]byte{1, 0, 1, 'k', 1}, binary.AppendUvarint(nil, math.MaxUint64)))
-	f.Fuzz(func(t *testing.T, b []byte) { requireTotal(t, b) })
-}
-
-// requireTotal holds what is true of any bytes.
-func requireTotal(t *testing.T, b []byte) {
-	t.Helper()
-	before := bytes.Clone(b)
-	r, err := record.Decode(b)
-	require.Equal(t, before, b, "Decode only reads")
-	if err != nil {
-		require.ErrorIs(t, err, record.ErrCorrupt)
-		require.Nil(t, r)
-		return
-	}
-	again := r.Append(nil)
-	require.LessOrEqual(t, len(again), len(b), "Append writes the shortest form")
-	back, err := record.Decode(again)
-	require.NoError(t, err)
-	require.Equal(t, r, back)
-	require.Equal(t, again, back.Append(nil))
-}
