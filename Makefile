@@ -14,10 +14,11 @@ SHELL       := bash
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/node_modules/*')))
 
 # What CI runs, in this order.
-VERIFY := build fmt lint smoke quickstart race
+VERIFY := build fmt lint smoke quickstart fuzz race
 
 TESTFLAGS ?= -timeout 10m
 BENCH     ?= .
+FUZZTIME  ?= 10s
 
 # Runs $(1) in every module.
 each = @for module in $(MODULES); do (cd $$module; set -x; $(1)); done
@@ -55,11 +56,28 @@ bench: ## run the benchmarks; BENCH=regexp chooses
 smoke: ## run each benchmark once, to see that it runs
 	$(call each,go test -run '^$$' -bench . -benchtime 1x ./... | { grep -v 'no test' || true; })
 
+# The targets are found, not listed, so that a new one is not forgotten. Those of
+# a package are built once: to link each by itself takes longer than the two
+# seconds that it has in verify. As many run at once as there are CPUs. What one
+# has found lies in testdata/fuzz of its package: it becomes an f.Add.
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME
+	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	one() { if $$1/bin -test.run '^$$' -test.fuzz "^$$2\$$" -test.fuzztime $(FUZZTIME) -test.parallel 1 -test.fuzzcachedir "$$3" > $$1/$$2 2>&1; \
+		then echo "$$2: $$(grep -o 'execs: [0-9]*' $$1/$$2 | tail -1)"; else cat $$1/$$2; exit 1; fi; }; export -f one; \
+	root=$$PWD; for dir in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u); do \
+		cd "$$root/$$dir"; echo "fuzz $$dir"; go test -c -fuzz Fuzz -o $$tmp/bin .; \
+		cache=$$(go env GOCACHE)/fuzz/$$(go list .); \
+		{ grep -ohE '^func Fuzz[A-Za-z0-9_]*' *_test.go || true; } | cut -c6- | sort | \
+			xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I {} bash -c "one $$tmp {} $$cache"; \
+	done
+
 .PHONY: quickstart
 quickstart: ## run the quickstart and check what it says at the end
 	@out=$$(env -u REDIS_URL go run ./examples/quickstart); echo "$$out"; grep -qx 'pawl quickstart: ok' <<< "$$out"
 
 .PHONY: verify
+verify: export FUZZTIME = 2s
 verify: ## all that CI runs
 	@for step in $(VERIFY); do \
 		echo "== $$step"; start=$$SECONDS; \

@@ -289,6 +289,9 @@ func (b *batcher) fill(c *call, l *lane, seq string, groups []*group) {
 	}
 }
 
+// maxMicros is 2^53, above which two numbers of Lua are one; see enqueue.lua.
+const maxMicros = 1 << 53
+
 // read turns the script's answer into the items' results.
 func (b *batcher) read(c *call, groups []*group) error {
 	text, err := c.text()
@@ -297,26 +300,29 @@ func (b *batcher) read(c *call, groups []*group) error {
 	}
 	parts := strings.Split(text, " ")
 	us, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil || len(parts) < 2 {
+	if err != nil || len(parts) < 2 || us < 0 || us > maxMicros {
 		return fmt.Errorf("%w: script enqueue answered %q", ErrUnconfirmed, text)
 	}
 	marks, holders := parts[1], parts[2:]
 	for _, g := range groups {
 		for _, it := range g.items {
-			if marks == "" {
-				return fmt.Errorf("%w: script enqueue answered too little", ErrUnconfirmed)
-			}
 			it.result.Queue = it.queue
-			if marks[0] == '.' {
+			switch {
+			case strings.HasPrefix(marks, "."):
 				it.result.ID = jobid.FromParts(us, it.low)
 				us++
-			} else if len(holders) > 0 {
+			case strings.HasPrefix(marks, "d") && len(holders) > 0 && it.unique != nil:
 				it.result.Duplicate = true
 				it.result.ID, _ = jobid.FromText(holders[0])
 				holders = holders[1:]
+			default:
+				return fmt.Errorf("%w: script enqueue answered %q for other jobs", ErrUnconfirmed, text)
 			}
 			marks = marks[1:]
 		}
+	}
+	if marks != "" || len(holders) > 0 {
+		return fmt.Errorf("%w: script enqueue answered %q for fewer jobs", ErrUnconfirmed, text)
 	}
 	return nil
 }

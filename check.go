@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -133,6 +134,9 @@ func (c *checker) judge(key string, ids, uniques []string) error {
 	texts, err := c.q.read(c.ctx, scriptCheck, keys, args...)
 	if err != nil {
 		return err
+	}
+	if len(texts) != len(ids)+len(uniques) {
+		return fmt.Errorf("script check answered %d words for %d", len(texts), len(ids)+len(uniques))
 	}
 	for i, t := range texts {
 		text, _ := t.(string)

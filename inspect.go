@@ -116,7 +116,10 @@ func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {
 	}
 	k := &q.keys
 	parts, err := q.read(ctx, scriptInspect, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index}, text)
-	if err != nil || len(parts) < 5 {
+	if err == nil && len(parts) != 5 {
+		err = fmt.Errorf("script inspect answered %d words", len(parts))
+	}
+	if err != nil {
 		return found{}, err
 	}
 	word := func(i int) string { s, _ := parts[i].(string); return s }
@@ -124,10 +127,13 @@ func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {
 	ms, _ := strconv.ParseInt(word(4), 10, 64)
 	f.now = time.UnixMilli(ms)
 	switch f.state {
+	case StateReady, StateDelayed, StateRunning, StateDead:
 	case "missing":
 		f.state = ""
 	case "lost":
 		f.state = StateReady // the workers put it back; see lua/lib/heal.lua
+	default: // which is not to be taken for a job that is over
+		return found{}, fmt.Errorf("script inspect answered %q", word(0))
 	}
 	return f, nil
 }

@@ -1,7 +1,9 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +33,9 @@ func (q *Queue) Minutes(ctx context.Context, from, to time.Time) ([]Minute, erro
 		return nil, q.wrap("minutes", err)
 	}
 	ms, marks := readMarks(parts)
+	if ms <= 0 {
+		return nil, q.wrap("minutes", fmt.Errorf("script minutes answered %d words, and no time", len(parts)))
+	}
 	last := ms / 60_000
 	first := last - minutesKept + 1
 	if !from.IsZero() {
@@ -44,7 +49,7 @@ func (q *Queue) Minutes(ctx context.Context, from, to time.Time) ([]Minute, erro
 		minute := Minute{At: time.UnixMilli(m * 60_000).UTC()}
 		// What was counted from one mark to the next was counted in the minute
 		// of the first: the next call of a later one would have left a mark.
-		if i, ok := slices.BinarySearchFunc(marks, m, func(k minuteMark, m int64) int { return int(k.minute - m) }); ok && i+1 < len(marks) {
+		if i, ok := slices.BinarySearchFunc(marks, m, func(k minuteMark, m int64) int { return cmp.Compare(k.minute, m) }); ok && i+1 < len(marks) {
 			minute.Counters = marks[i+1].counts.since(&marks[i].counts)
 		}
 		minutes = append(minutes, minute)
@@ -58,7 +63,8 @@ type minuteMark struct {
 	counts Counters
 }
 
-// readMarks reads the answer of minutes.lua. The last mark is the present.
+// readMarks reads the answer of minutes.lua; nowMs is 0 if it makes no sense. The
+// last mark is the present.
 func readMarks(parts []any) (nowMs int64, marks []minuteMark) {
 	text := func(i int) string { s, _ := parts[i].(string); return s }
 	if len(parts) == 0 {
@@ -86,6 +92,6 @@ func readMarks(parts []any) (nowMs int64, marks []minuteMark) {
 			marks = append(marks, mark)
 		}
 	}
-	slices.SortFunc(marks, func(a, b minuteMark) int { return int(a.minute - b.minute) })
+	slices.SortFunc(marks, func(a, b minuteMark) int { return cmp.Compare(a.minute, b.minute) })
 	return nowMs, append(marks, minuteMark{nowMs/60_000 + 1, now})
 }

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -32,6 +33,9 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, q.wrap("stats", err)
 	}
+	if len(parts) < 6 {
+		return Stats{}, q.wrap("stats", fmt.Errorf("script stats answered %d words", len(parts)))
+	}
 	number := func(i int) int64 {
 		if n, ok := parts[i].(int64); ok {
 			return n
@@ -43,7 +47,8 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	now := number(0)
 	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Dead: number(4)}
 	if oldest := number(5); oldest > 0 {
-		s.OldestReady = max(0, time.Duration(now-oldest)*time.Millisecond)
+		age := min(max(0, now-oldest), maxWait.Milliseconds()) // a score may have been edited
+		s.OldestReady = time.Duration(age) * time.Millisecond
 	}
 	for i := 6; i+1 < len(parts); i += 2 {
 		field, _ := parts[i].(string)
