@@ -76,10 +76,11 @@ func FuzzStatsReply(f *testing.F) {
 	c, p := newPuppet(f)
 	q := c.Queue("emails")
 	f.Fuzz(func(t *testing.T, reply []byte) {
-		p.replies = reply
+		p.replies, p.asked = reply, 0
 		v, _ := readReply(reply, 0)
 		parts, _ := v.([]any)
 		s, err := q.Stats(t.Context())
+		require.Equal(t, 1, p.asked, "an answer that makes no sense is not asked for again")
 		require.Equal(t, len(parts) >= 6, err == nil, "%v", err)
 		if err != nil {
 			require.Zero(t, s)

@@ -80,7 +80,10 @@ func words(texts ...string) []any {
 
 // A puppet answers for Redis: the scripts with what it is given, in turn, and
 // then with nothing; other commands as a server would that has such a queue.
-type puppet struct{ replies []byte }
+type puppet struct {
+	replies []byte
+	asked   int // how often a script was called
+}
 
 func (*puppet) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -101,6 +104,7 @@ func (p *puppet) answer(cmd redis.Cmder) error {
 	switch cmd := cmd.(type) {
 	case command:
 		var v any
+		p.asked++
 		if v, p.replies = readReply(p.replies, 0); v == nil { // as go-redis tells a null
 			cmd.SetErr(redis.Nil)
 			return redis.Nil

@@ -9,18 +9,19 @@ import (
 
 // read calls a script that writes nothing.
 func (q *queueState) read(ctx context.Context, s *script, keys []string, args ...any) ([]any, error) {
-	return await(ctx, func(ctx context.Context) ([]any, error) {
+	reply, err := await(ctx, func(ctx context.Context) (any, error) {
 		c := &call{script: s, keys: keys, args: args}
 		attempt(ctx, q.client.rdb, c)
-		if c.err != nil {
-			return nil, c.err
-		}
-		parts, ok := c.reply.([]any)
-		if !ok {
-			return nil, fmt.Errorf("script %s answered %T", s.name, c.reply)
-		}
-		return parts, nil
+		return c.reply, c.err
 	})
+	if err != nil {
+		return nil, err
+	}
+	parts, ok := reply.([]any)
+	if !ok { // and would not be if it were asked again
+		return nil, fmt.Errorf("script %s answered %T", s.name, reply)
+	}
+	return parts, nil
 }
 
 // await runs a call that only reads, and returns when ctx ends (after 5 s if it
