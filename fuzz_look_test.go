@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl/internal/jobid"
@@ -249,27 +248,5 @@ func FuzzControlReply(f *testing.F) {
 		give()
 		err = q.Dead().RedriveWith(soon(t), id, plainArgs{1})
 		require.True(t, err != nil || isText, "redrive with: nothing said that it was done")
-	})
-}
-
-// The id of a Get may be anything, too.
-func FuzzGetID(f *testing.F) {
-	for _, s := range []string{"00000000-0000-0000-0000-000000000000", "01977420-dc7b-71c8-8001-23456789abcd", "ffffffff-ffff-ffff-ffff-ffffffffffff"} {
-		id := uuid.MustParse(s)
-		f.Add(id[:])
-	}
-	c, p := newPuppet(f)
-	q := c.Queue("emails")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var id ID
-		copy(id[:], b)
-		p.replies = writeReply(words("ready", seedRecord, "", "", "1750000000400"))
-		info, err := q.Get(t.Context(), id)
-		if _, ok := jobid.Text(id); !ok {
-			require.ErrorIs(t, err, ErrNotFound, "what is no job's id is not asked for")
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, id, info.ID)
 	})
 }
