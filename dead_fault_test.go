@@ -98,7 +98,7 @@ func TestACallAboutTheDeadWithALostAnswerHappensOnce(t *testing.T) {
 			n, err := d.Purge(ctx, pawl.DeadFilter{Limit: 5})
 			require.NoError(t, err)
 			require.Equal(t, 5, n)
-			require.Equal(t, ids[15:], idsOf(listed(t, f.env, pawl.DeadFilter{})))
+			require.Equal(t, ids[15:], idsOfDead(listedDead(t, f.env, pawl.DeadFilter{})))
 			f.Proxy.Release()
 			total := f.Total(t, "mail")
 			require.EqualValues(t, 10, total.Redriven)

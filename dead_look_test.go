@@ -15,7 +15,7 @@ import (
 )
 
 // listed is the dead jobs of queue mail that match.
-func listed(t *testing.T, e *env, f pawl.DeadFilter) (found []pawl.DeadJob) {
+func listedDead(t *testing.T, e *env, f pawl.DeadFilter) (found []pawl.DeadJob) {
 	t.Helper()
 	for d, err := range e.Queue("mail").Dead().List(t.Context(), f) {
 		require.NoError(t, err)
@@ -24,7 +24,7 @@ func listed(t *testing.T, e *env, f pawl.DeadFilter) (found []pawl.DeadJob) {
 	return found
 }
 
-func idsOf(dead []pawl.DeadJob) (ids []pawl.ID) {
+func idsOfDead(dead []pawl.DeadJob) (ids []pawl.ID) {
 	for _, d := range dead {
 		ids = append(ids, d.ID)
 	}
@@ -52,23 +52,23 @@ func TestTheBoundsOfAFilterAreExactToTheMillisecond(t *testing.T) {
 			die(t, e, 1)
 			<-time.After(3 * time.Millisecond)
 		}
-		all := listed(t, e, pawl.DeadFilter{})
+		all := listedDead(t, e, pawl.DeadFilter{})
 		require.Len(t, all, 3)
 		for i, d := range all {
 			at := d.DiedAt
 			require.Contains(t, d.Position, fmt.Sprint(at.UnixMilli(), "-"), "by the server's clock")
-			require.Equal(t, idsOf(all[i:]), idsOf(listed(t, e, pawl.DeadFilter{Since: at})))
-			require.Equal(t, idsOf(all[i+1:]), idsOf(listed(t, e, pawl.DeadFilter{Since: at.Add(1)})))
-			require.Equal(t, idsOf(all[:i]), idsOf(listed(t, e, pawl.DeadFilter{Until: at})))
-			require.Equal(t, idsOf(all[:i+1]), idsOf(listed(t, e, pawl.DeadFilter{Until: at.Add(1)})))
-			require.Equal(t, []pawl.ID{d.ID}, idsOf(listed(t, e, pawl.DeadFilter{Since: at, Until: at.Add(time.Millisecond)})))
-			require.Empty(t, listed(t, e, pawl.DeadFilter{Since: at, Until: at}))
+			require.Equal(t, idsOfDead(all[i:]), idsOfDead(listedDead(t, e, pawl.DeadFilter{Since: at})))
+			require.Equal(t, idsOfDead(all[i+1:]), idsOfDead(listedDead(t, e, pawl.DeadFilter{Since: at.Add(1)})))
+			require.Equal(t, idsOfDead(all[:i]), idsOfDead(listedDead(t, e, pawl.DeadFilter{Until: at})))
+			require.Equal(t, idsOfDead(all[:i+1]), idsOfDead(listedDead(t, e, pawl.DeadFilter{Until: at.Add(1)})))
+			require.Equal(t, []pawl.ID{d.ID}, idsOfDead(listedDead(t, e, pawl.DeadFilter{Since: at, Until: at.Add(time.Millisecond)})))
+			require.Empty(t, listedDead(t, e, pawl.DeadFilter{Since: at, Until: at}))
 		}
-		require.Empty(t, listed(t, e, pawl.DeadFilter{Until: time.Unix(0, 0)}))
-		require.Empty(t, listed(t, e, pawl.DeadFilter{Until: time.Unix(-1, 0)}))
-		require.Empty(t, listed(t, e, pawl.DeadFilter{Since: time.Now().AddDate(5000, 0, 0)}))
-		require.Len(t, listed(t, e, pawl.DeadFilter{Since: time.Unix(-1, 0), Until: time.Now().AddDate(5000, 0, 0), Limit: -1}), 3)
-		require.Len(t, listed(t, e, pawl.DeadFilter{Limit: 3}), 3)
+		require.Empty(t, listedDead(t, e, pawl.DeadFilter{Until: time.Unix(0, 0)}))
+		require.Empty(t, listedDead(t, e, pawl.DeadFilter{Until: time.Unix(-1, 0)}))
+		require.Empty(t, listedDead(t, e, pawl.DeadFilter{Since: time.Now().AddDate(5000, 0, 0)}))
+		require.Len(t, listedDead(t, e, pawl.DeadFilter{Since: time.Unix(-1, 0), Until: time.Now().AddDate(5000, 0, 0), Limit: -1}), 3)
+		require.Len(t, listedDead(t, e, pawl.DeadFilter{Limit: 3}), 3)
 	})
 }
 
@@ -79,7 +79,7 @@ func TestAFilterThatMatchesNothingIsNoError(t *testing.T) {
 		d, ctx := e.Queue("mail").Dead(), t.Context()
 		for _, f := range []pawl.DeadFilter{{Kind: "other"}, {Reason: pawl.ReasonCrashed}, {Error: "Failure"},
 			{Fingerprint: "0123456789abcdef"}, {Since: time.Now().Add(time.Hour)}, {Until: time.Now().Add(-time.Hour)}} {
-			require.Empty(t, listed(t, e, f))
+			require.Empty(t, listedDead(t, e, f))
 			n, err := d.Purge(ctx, f)
 			require.NoError(t, err)
 			require.Zero(t, n)
@@ -131,7 +131,7 @@ func TestGroupsAreSortedAndCanBeFilteredBy(t *testing.T) {
 	contract(t, func(t *testing.T, e *env) {
 		perish(t, e, fmt.Errorf("order 1 not found"), fmt.Errorf("card declined"), fmt.Errorf("order 22 not found"),
 			pawl.Permanent(fmt.Errorf("order 333 not found")))
-		all := listed(t, e, pawl.DeadFilter{})
+		all := listedDead(t, e, pawl.DeadFilter{})
 		d, ctx := e.Queue("mail").Dead(), t.Context()
 		groups, err := d.Groups(ctx)
 		require.NoError(t, err)
@@ -139,12 +139,12 @@ func TestGroupsAreSortedAndCanBeFilteredBy(t *testing.T) {
 		require.Equal(t, pawl.DeadGroup{Kind: "note", Fingerprint: groups[0].Fingerprint, Example: "order 333 not found",
 			Count: 3, First: all[0].DiedAt, Last: all[3].DiedAt}, groups[0])
 		require.Equal(t, "card declined", groups[1].Example)
-		require.Len(t, listed(t, e, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint}), 3)
-		require.Len(t, listed(t, e, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint, Reason: pawl.ReasonPermanent}), 1)
+		require.Len(t, listedDead(t, e, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint}), 3)
+		require.Len(t, listedDead(t, e, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint, Reason: pawl.ReasonPermanent}), 1)
 		n, err := d.Purge(ctx, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint, Limit: 2})
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
-		require.Len(t, listed(t, e, pawl.DeadFilter{}), 2)
+		require.Len(t, listedDead(t, e, pawl.DeadFilter{}), 2)
 		n, err = d.Purge(ctx, pawl.DeadFilter{})
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
@@ -188,7 +188,7 @@ func TestAPageIsBoundedByBytes(t *testing.T) {
 		e.Run(w, "dead", small+large)
 		sizes := &replies{}
 		e.Redis.AddHook(sizes)
-		require.Len(t, listed(t, e, pawl.DeadFilter{}), small+large)
+		require.Len(t, listedDead(t, e, pawl.DeadFilter{}), small+large)
 		require.Less(t, sizes.largest.Load(), int64(1_000_000+2*size))
 		require.Less(t, sizes.calls.Load(), int64(10))
 		report, err := q.Dead().RedriveAll(t.Context(), pawl.DeadFilter{}, pawl.Redrive{})

@@ -139,13 +139,13 @@ func TestAnIndexThatNamesTheEntryOfAnother(t *testing.T) {
 	contract(t, func(t *testing.T, e *env) {
 		die(t, e, 2)
 		ctx, index := t.Context(), "pawl:{mail}:dead:index"
-		all := listed(t, e, pawl.DeadFilter{})
+		all := listedDead(t, e, pawl.DeadFilter{})
 		text, place := e.Redis.XRange(ctx, "pawl:{mail}:dead", all[0].Position, all[0].Position).Val()[0].Values["i"], all[0].Position
 		require.NoError(t, e.Redis.HSet(ctx, index, text, all[1].Position).Err())
 		_, err := e.Queue("mail").Dead().Redrive(ctx, all[0].ID)
 		require.ErrorIs(t, err, pawl.ErrNotFound)
 		require.ErrorIs(t, e.Queue("mail").Dead().RedriveWith(ctx, all[0].ID, note{1}), pawl.ErrNotFound)
-		require.Len(t, listed(t, e, pawl.DeadFilter{}), 2, "nor was the other moved")
+		require.Len(t, listedDead(t, e, pawl.DeadFilter{}), 2, "nor was the other moved")
 		require.NoError(t, e.Redis.HSet(ctx, index, text, place).Err())
 	})
 }

@@ -62,7 +62,7 @@ func TestOverWithALimitAndALongTime(t *testing.T) {
 		require.NoError(t, a.err)
 		require.Equal(t, pawl.RedriveReport{Matched: 5, Moved: 5}, a.report)
 		require.InDelta(t, 40*time.Hour, time.Since(start), float64(time.Second))
-		require.Equal(t, ids[5:], idsOf(listed(t, e, pawl.DeadFilter{})), "the oldest were moved")
+		require.Equal(t, ids[5:], idsOfDead(listedDead(t, e, pawl.DeadFilter{})), "the oldest were moved")
 		// What is gone before its turn is passed over.
 		done := redriveAll(t.Context(), e, pawl.DeadFilter{}, pawl.Redrive{Over: time.Hour})
 		e.Pass(30 * time.Minute)

@@ -56,7 +56,7 @@ func TestWhatCouldNotBeReadCanBeRepaired(t *testing.T) {
 		w := e.Worker("mail", pawl.WorkerConfig{})
 		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
 		e.Run(w, "dead", 2)
-		all := listed(t, e, pawl.DeadFilter{})
+		all := listedDead(t, e, pawl.DeadFilter{})
 		require.Len(t, all, 2)
 		reasons := map[pawl.DeadReason]pawl.DeadJob{all[0].Reason: all[0], all[1].Reason: all[1]}
 		require.Equal(t, undecodable.ID, reasons[pawl.ReasonUndecodable].ID)
@@ -88,7 +88,7 @@ func TestAPostMortemThatCannotBeReadCanBeRepaired(t *testing.T) {
 	contract(t, func(t *testing.T, e *env) {
 		ctx := t.Context()
 		ids := die(t, e, 1)
-		old := listed(t, e, pawl.DeadFilter{})[0].Position
+		old := listedDead(t, e, pawl.DeadFilter{})[0].Position
 		text := e.Redis.XRange(ctx, "pawl:{mail}:dead", old, old).Val()[0].Values["i"]
 		place := e.Redis.Do(ctx, "XADD", "pawl:{mail}:dead", "*", "i", text, "p", "\x07nonsense").Val()
 		require.NoError(t, e.Redis.XDel(ctx, "pawl:{mail}:dead", old).Err())

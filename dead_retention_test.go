@@ -33,7 +33,7 @@ func (u *undertaker) Dropped(_ context.Context, d pawl.DeadJob) {
 func (u *undertaker) ids() (ids []pawl.ID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return idsOf(u.dropped)
+	return idsOfDead(u.dropped)
 }
 
 // keeping starts a worker of queue mail whose client keeps the dead so long.
@@ -58,7 +58,7 @@ func TestRetentionDropsWhatIsTooOldAndNothingElse(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
 		old := die(t, e, 50, pawl.Header{Key: "tenant", Value: "a"})
-		before := listed(t, e, pawl.DeadFilter{})
+		before := listedDead(t, e, pawl.DeadFilter{})
 		e.Pass(2 * time.Hour)
 		young := die(t, e, 100)
 		e.Pass(10 * time.Minute) // lanes are forgotten
@@ -67,7 +67,7 @@ func TestRetentionDropsWhatIsTooOldAndNothingElse(t *testing.T) {
 		stop := keeping(t, e, time.Hour, u)
 		e.Pass(time.Second)
 		require.NoError(t, stop())
-		require.Equal(t, young, idsOf(listed(t, e, pawl.DeadFilter{})))
+		require.Equal(t, young, idsOfDead(listedDead(t, e, pawl.DeadFilter{})))
 		require.Equal(t, 100, deadLen(t, e))
 		require.EqualValues(t, 100, e.Redis.HLen(t.Context(), "pawl:{mail}:dead:index").Val())
 		require.Equal(t, 50, dropped(t, e))
@@ -133,7 +133,7 @@ func TestAJobThatDiedAgainIsNotDroppedByItsOlderDeath(t *testing.T) {
 		keeping(t, e, time.Hour, u)
 		e.Pass(20 * time.Minute)
 		require.Equal(t, ids[1:], u.ids())
-		require.Equal(t, ids[:1], idsOf(listed(t, e, pawl.DeadFilter{})))
+		require.Equal(t, ids[:1], idsOfDead(listedDead(t, e, pawl.DeadFilter{})))
 	})
 }
 

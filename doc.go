@@ -110,6 +110,7 @@
 // docs/guarantees.md: what is promised, and on which conditions.
 // docs/testing.md: how to test code that enqueues and code that handles.
 // docs/retries.md: how retries work, and how to choose them and the timeouts.
+// docs/dead-letters.md: what to do about dead jobs.
 // docs/operations.md: what to call on the first bad day.
 // docs/storage.md: what lies in Redis, and how another language enqueues.
 // docs/design.md: how it works inside, and why. The examples folder has programs
