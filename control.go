@@ -45,8 +45,9 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 }
 
 // Reschedule moves a delayed or ready job to another time; one that is past
-// means now. Of a job that was given back, or whose lease ran out, that ends the
-// lease. Priority, attempts and ExpireIn stay. Errors: ErrInvalid for a time that
+// means now, and leaves a job that is ready as it is. Of a job that was given
+// back, or whose lease ran out, another time ends the lease; one that ran out
+// counts as a crash. All else stays, ExpireIn too. Errors: ErrInvalid for a time that
 // At would refuse; ErrNotFound, no such job; ErrState, it runs, is about to be
 // cancelled, or is dead; ErrFull. In each case the job is as it was.
 func (q *Queue) Reschedule(ctx context.Context, id ID, at time.Time) error {

@@ -244,3 +244,32 @@ func TestManyJobsDrain(t *testing.T) {
 		require.Len(t, env.Drain(w).Runs, len(args))
 	})
 }
+
+// A pause that ends is jumped over, like any time; of one that does not, a drain
+// says so instead of waiting for the year 9999.
+func TestADrainOfAPausedQueue(t *testing.T) {
+	t.Parallel()
+	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
+		w := worker(t, env, pawl.WorkerConfig{}, done)
+		enqueue(t, env, "emails", welcome{1})
+		start := time.Now()
+		require.NoError(t, env.Client.Queue("emails").Pause(t.Context(), time.Hour))
+		require.Empty(t, env.DrainReady(w).Runs)
+		require.Len(t, env.Drain(w).Runs, 1)
+		require.WithinDuration(t, start.Add(time.Hour), time.Now(), 10*time.Second)
+		require.NoError(t, env.Client.Queue("emails").Pause(t.Context(), pawl.Forever))
+		require.Empty(t, env.Drain(w).Runs, "nothing is left to run")
+	})
+	for _, start := range []bool{false, true} {
+		text := failing(t, func(t testing.TB, env *pawltest.Env) {
+			w := worker(t, env, pawl.WorkerConfig{}, done)
+			if start {
+				env.Start(w)
+			}
+			enqueue(t, env, "emails", welcome{1}, pawl.Delay(time.Minute))
+			require.NoError(t, env.Client.Queue("emails").Pause(context.Background(), pawl.Forever))
+			env.Drain(w)
+		})
+		require.Contains(t, text, "Drain: jobs are left in queue emails, which is paused until Resume is called")
+	}
+}
