@@ -54,8 +54,10 @@ func (q *Queue) Get(ctx context.Context, id ID) (JobInfo, error) {
 		return JobInfo{}, q.wrap("get", err)
 	}
 	info := found.info(q.queueState)
-	err = q.nameWorkers(ctx, found.now, []*JobInfo{&info})
-	return info, q.wrap("get", err)
+	if err := q.nameWorkers(ctx, found.now, []*JobInfo{&info}); err != nil {
+		return JobInfo{}, q.wrap("get", err)
+	}
+	return info, nil
 }
 
 // found is a job as the scripts inspect and list see it.

@@ -121,6 +121,9 @@ func (d *DeadLetters) graves(ctx context.Context, ids []ID) ([]redis.XMessage, e
 			texts[i], _ = jobid.Text(id)
 		}
 		places, err := rdb.HMGet(ctx, k.index, texts...).Result()
+		if err == nil && len(places) != len(ids) {
+			err = fmt.Errorf("HMGET answered %d of %d fields", len(places), len(ids))
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -156,6 +156,9 @@ func (q *queueState) nameWorkers(ctx context.Context, now time.Time, infos []*Jo
 	if err != nil {
 		return err
 	}
+	if len(got.said) != len(tags) || len(got.beats) != len(tags) {
+		return fmt.Errorf("HMGET answered %d of %d fields", len(got.said), len(tags))
+	}
 	names := map[string]string{}
 	for i, v := range got.said {
 		text, _ := v.(string)
