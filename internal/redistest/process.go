@@ -17,12 +17,14 @@ type phase int
 const (
 	listening phase = iota // it accepts connections; it may be loading
 	ready                  // it has loaded its data
+	watching               // it is a Sentinel, and up
 )
 
 // The words are the same in Redis 6.2 to 8 and Valkey.
 var phaseWords = [...][]byte{
 	listening: []byte("Server initialized"),
 	ready:     []byte("Ready to accept connections"),
+	watching:  []byte("Sentinel ID is"),
 }
 
 // process is one run of a server. Its log is kept, and watched for phases.

@@ -38,6 +38,9 @@ type Server struct {
 	dir  string
 	args []string
 	port int
+	wire *wire // to its master, of a replica
+	// admin is a client for the rig's own questions.
+	admin func() *redis.Client
 
 	mu   sync.Mutex // guards proc; held over a start, so that Kill waits for it
 	proc *process
@@ -53,14 +56,9 @@ type Server struct {
 // process (on Linux), however that ends.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	if !Available() {
-		if os.Getenv(RequireEnv) != "" {
-			t.Fatalf("no %s on PATH, and %s is set", binary, RequireEnv)
-		}
-		shout()
-		t.Skip(skipped)
-	}
+	demand(t)
 	s := &Server{t: t, dir: t.TempDir(), args: args}
+	s.admin = sync.OnceValue(func() *redis.Client { return s.Client(t) })
 	var errs []string
 	for range portTries {
 		s.port = freePort()
@@ -79,6 +77,19 @@ func Start(t testing.TB, args ...string) *Server {
 	return nil
 }
 
+// demand skips or fails a test where no server can be started.
+func demand(t testing.TB) {
+	t.Helper()
+	if Available() {
+		return
+	}
+	if os.Getenv(RequireEnv) != "" {
+		t.Fatalf("no %s on PATH, and %s is set", binary, RequireEnv)
+	}
+	shout()
+	t.Skip(skipped)
+}
+
 // Addr is the server's host:port. It stays the same over a Restart.
 func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
@@ -90,6 +101,18 @@ func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.proc.cmd.Process.Pid
+}
+
+// running reports whether the process has not ended.
+func (s *Server) running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.proc.exited:
+		return false
+	default:
+		return true
+	}
 }
 
 // Client returns a client of this server that is closed when t ends. Its pool
