@@ -112,11 +112,22 @@ func attempt(ctx context.Context, rdb redis.UniversalClient, calls ...*call) {
 		}
 	}
 	for _, c := range calls {
+		remap(rdb, c.err)
 		c.err = explain(c.err)
 		if c.class() == classUnknown {
 			c.unsure = true
 			c.doubt.Store(true)
 		}
+	}
+}
+
+// remap has a cluster's client ask anew who has which slot, if err may mean that
+// it sent to the wrong server. go-redis does so when a server tells it of a move,
+// which one that died does not; else once a minute.
+func remap(rdb redis.UniversalClient, err error) {
+	cluster, ok := rdb.(*redis.ClusterClient)
+	if cl := classify(err); ok && (cl == classRefused || cl == classUnknown) {
+		cluster.ReloadState(context.Background()) // it does not wait, and asks five times a second at most
 	}
 }
 

@@ -125,6 +125,7 @@ func (k *waker) loop(stop <-chan struct{}) {
 		case err != nil:
 			// The feed's own call finds out what is wrong, and says so once. A
 			// wrong type at one list must not stop the others: they are polled.
+			remap(k.rdb, err)
 			for _, f := range byKey {
 				f.wake()
 			}
