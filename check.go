@@ -77,9 +77,12 @@ func (c *checker) walk() error {
 	)
 }
 
-// nodeOf is the server that holds the queue's slot.
+// nodeOf is the server that holds the queue's slot, by a map of the slots that is
+// new: what is asked of a node is not sent on to another, and SCAN of one that
+// has lost the slot finds nothing and says nothing.
 func nodeOf(ctx context.Context, q *queueState) (redis.Cmdable, error) {
 	if cluster, ok := q.client.rdb.(*redis.ClusterClient); ok {
+		_ = cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil }) // reads the map
 		return cluster.MasterForKey(ctx, q.keys.meta)
 	}
 	return q.client.rdb, nil

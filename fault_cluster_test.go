@@ -28,9 +28,6 @@ func TestASlotThatMovesUnderLoadTakesItsQueueAlong(t *testing.T) {
 		keys = moved
 		<-time.After(25 * time.Millisecond) // for the calls of the others
 	})
-	for _, e := range s.Log.Of("outage") {
-		t.Log(e.Err)
-	}
 	t.Logf("%d keys moved in %v", keys, time.Since(began))
 	l.more(100)
 	t.Logf("100 more jobs were done after %v", time.Since(began))
@@ -147,6 +144,65 @@ func TestLookingAtAQueueOfACluster(t *testing.T) {
 			require.True(t, f.OK, "%s", f)
 		}
 	}
+}
+
+// What Check and Destroy ask of one node is not sent on to another.
+func TestACheckAndADestroyFindASlotThatHasMoved(t *testing.T) {
+	t.Parallel()
+	s := onCluster(t, 2, 0)
+	stale := s.Other().Queue("q")
+	for i := range 5 {
+		_, err := stale.Enqueue(t.Context(), note{i}, pawl.Unique{Key: fmt.Sprint(i), For: time.Hour})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Redis.HSet(t.Context(), "pawl:{q}:odd", "a", "1").Err())
+	s.Cluster.Migrate(tag, s.Cluster.OtherMaster(tag), func(int) {})
+	s.Cluster.AwaitOK()
+	found, err := stale.Check(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 1, "the odd key")
+	require.NoError(t, s.Redis.Del(t.Context(), "pawl:{q}:odd").Err())
+	s.Cluster.Migrate(tag, s.Cluster.OtherMaster(tag), func(int) {})
+	s.Cluster.AwaitOK()
+	require.NoError(t, stale.Destroy(t.Context()))
+	for _, key := range s.Cluster.Keys(s.Cluster.MasterOf(tag), tag) {
+		require.NotContains(t, key, ":unique:")
+	}
+}
+
+// Who only watches hears of deaths although the master has died.
+func TestAWatchFindsTheNewMasterOfTheCluster(t *testing.T) {
+	t.Parallel()
+	s := onCluster(t, 3, 1)
+	s.Queue("q")
+	deaths := make(chan pawl.DeadJob)
+	watching, end := context.WithCancel(context.Background())
+	watched := make(chan struct{})
+	t.Cleanup(func() { end(); <-watched })
+	watcher := s.Other().Queue("q").Dead()
+	go func() {
+		defer close(watched)
+		for job, err := range watcher.Watch(watching, "0-0") {
+			if err == nil {
+				deaths <- job
+			}
+		}
+	}()
+	w := s.Worker("q", pawl.WorkerConfig{})
+	pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return pawl.Permanent(errors.New("no")) })
+	stop := s.Start(w)
+	s.put("q", 0, 1)
+	<-deaths
+	master := s.Cluster.MasterOf(tag)
+	s.Cluster.ReplicaOf(master).AwaitSync(t, master)
+	master.Kill()
+	killed := time.Now()
+	late, err := s.Queue("q").Enqueue(within(t, 15*time.Second), note{1})
+	require.NoError(t, err)
+	require.Equal(t, late.ID, (<-deaths).ID)
+	require.Less(t, time.Since(killed), 20*time.Second)
+	t.Logf("heard after %v", time.Since(killed))
+	require.NoError(t, stop())
 }
 
 func TestAQueueOfAClusterIsDestroyedWhole(t *testing.T) {
