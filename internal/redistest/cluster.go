@@ -127,9 +127,9 @@ func (c *Cluster) masterOf(slot int) (found int) {
 	c.t.Helper()
 	Eventually(c.t, fmt.Sprintf("slot %d has a master", slot), func(ctx context.Context) bool {
 		for i, rdb := range c.rdbs {
-			ranges, _ := rdb.ClusterSlots(ctx).Result()
-			for _, r := range ranges {
-				if r.Start <= slot && slot <= r.End && len(r.Nodes) > 0 && r.Nodes[0].ID == c.ids[i] {
+			text, _ := rdb.ClusterNodes(ctx).Result()
+			for line := range strings.Lines(text) {
+				if strings.Contains(line, "myself,master") && has(line, slot) {
 					found = i
 					return true
 				}
@@ -138,6 +138,23 @@ func (c *Cluster) masterOf(slot int) (found int) {
 		return false
 	})
 	return found
+}
+
+// has reports whether a line of CLUSTER NODES names the slot, as "5" or "0-9";
+// "[5->-…" is one that moves.
+func has(line string, slot int) bool {
+	for _, word := range strings.Fields(line)[8:] {
+		low, high, isRange := strings.Cut(word, "-")
+		if !isRange {
+			high = low
+		}
+		first, err1 := strconv.Atoi(low)
+		last, err2 := strconv.Atoi(high)
+		if err1 == nil && err2 == nil && first <= slot && slot <= last {
+			return true
+		}
+	}
+	return false
 }
 
 // ReplicaOf is a running node that replicates the master.
