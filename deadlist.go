@@ -112,7 +112,7 @@ func (d *DeadLetters) matchUpTo(ctx context.Context, f DeadFilter, top string, t
 
 // top is the id of the last entry, or "" if there is none.
 func (d *DeadLetters) top(ctx context.Context) (string, error) {
-	return await(ctx, func(ctx context.Context) (string, error) {
+	return await(ctx, d.q.client.rdb, func(ctx context.Context) (string, error) {
 		last, err := d.q.client.rdb.XRevRangeN(ctx, d.q.keys.dead, "+", "-", 1).Result()
 		if err != nil || len(last) == 0 {
 			return "", err

@@ -87,7 +87,7 @@ func (d *DeadLetters) deathsAfter(ctx context.Context, at string) (deaths, error
 
 // awaitDeath waits for one entry, since no count of them bounds their bytes.
 func (d *DeadLetters) awaitDeath(ctx context.Context, at string) ([]redis.XMessage, error) {
-	return await(ctx, func(ctx context.Context) ([]redis.XMessage, error) {
+	return await(ctx, d.q.client.rdb, func(ctx context.Context) ([]redis.XMessage, error) {
 		streams, err := d.q.client.rdb.XRead(ctx, &redis.XReadArgs{
 			Streams: []string{d.q.keys.dead, at}, Count: 1, Block: watchBlock}).Result()
 		if err == redis.Nil || err == nil && len(streams) == 0 {

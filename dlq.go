@@ -23,7 +23,7 @@ func (d *DeadLetters) Len(ctx context.Context) (int64, error) {
 	if d.q.err != nil {
 		return 0, d.q.wrap("count dead", d.q.err)
 	}
-	n, err := await(ctx, func(ctx context.Context) (int64, error) { return d.q.client.rdb.XLen(ctx, d.q.keys.dead).Result() })
+	n, err := await(ctx, d.q.client.rdb, func(ctx context.Context) (int64, error) { return d.q.client.rdb.XLen(ctx, d.q.keys.dead).Result() })
 	return n, d.q.wrap("count dead", err)
 }
 

@@ -40,7 +40,7 @@ func (c *Client) examine(ctx context.Context) ([]node, error) {
 }
 
 func examineEach(ctx context.Context, walk func(context.Context, func(context.Context, *redis.Client) error) error, cluster bool) ([]node, error) {
-	servers, err := await(ctx, func(ctx context.Context) (found []*redis.Client, _ error) {
+	servers, err := await(ctx, nil, func(ctx context.Context) (found []*redis.Client, _ error) {
 		var mu sync.Mutex
 		err := walk(ctx, func(_ context.Context, rdb *redis.Client) error {
 			mu.Lock()
@@ -142,7 +142,7 @@ func consult[T any](ctx context.Context, fn func(context.Context) (T, error)) (v
 		value T
 		no    error
 	}
-	a, err := await(ctx, func(ctx context.Context) (answer, error) {
+	a, err := await(ctx, nil, func(ctx context.Context) (answer, error) {
 		v, err := fn(ctx)
 		if isRefusal(err) {
 			return answer{no: err}, nil

@@ -152,7 +152,7 @@ func (q *queueState) leasedIDs(ctx context.Context) ([]string, error) {
 			texts []string
 			next  uint64
 		}
-		p, err := await(ctx, func(ctx context.Context) (page, error) {
+		p, err := await(ctx, q.client.rdb, func(ctx context.Context) (page, error) {
 			texts, next, err := q.client.rdb.HScan(ctx, q.keys.runs, cursor, "", listPage).Result()
 			return page{texts, next}, err
 		})

@@ -64,7 +64,7 @@ func (q *queueState) exist(ctx context.Context) error {
 		return q.err
 	}
 	k := &q.keys
-	n, err := await(ctx, func(ctx context.Context) (int64, error) {
+	n, err := await(ctx, q.client.rdb, func(ctx context.Context) (int64, error) {
 		return q.client.rdb.Exists(ctx, k.meta, k.jobs, k.held, k.dead, k.workers).Result()
 	})
 	if err == nil && n == 0 {

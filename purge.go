@@ -101,7 +101,7 @@ func (q *Queue) destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = await(ctx, func(ctx context.Context) (int64, error) {
+	_, err = await(ctx, q.client.rdb, func(ctx context.Context) (int64, error) {
 		return q.client.rdb.SRem(ctx, queuesKey(q.client.namespace), q.name).Result()
 	})
 	q.listing.next.Store(0)
@@ -122,7 +122,7 @@ func (q *queueState) freeKeys(ctx context.Context) (n int, err error) {
 			keys []string
 			next uint64
 		}
-		p, err := await(ctx, func(ctx context.Context) (page, error) {
+		p, err := await(ctx, q.client.rdb, func(ctx context.Context) (page, error) {
 			keys, next, err := node.Scan(ctx, cursor, q.keys.unique("*"), 1000).Result()
 			return page{keys, next}, err
 		})

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // read calls a script that writes nothing.
 func (q *queueState) read(ctx context.Context, s *script, keys []string, args ...any) ([]any, error) {
-	reply, err := await(ctx, func(ctx context.Context) (any, error) {
+	reply, err := await(ctx, q.client.rdb, func(ctx context.Context) (any, error) {
 		c := &call{script: s, keys: keys, args: args}
 		attempt(ctx, q.client.rdb, c)
 		return c.reply, c.err
@@ -25,8 +27,9 @@ func (q *queueState) read(ctx context.Context, s *script, keys []string, args ..
 }
 
 // await runs a call that only reads, and returns when ctx ends (after 5 s if it
-// has no deadline), since go-redis does not heed a context while it reads.
-func await[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
+// has no deadline), since go-redis does not heed a context while it reads. rdb
+// is the client that it goes through, or nil.
+func await[T any](ctx context.Context, rdb redis.UniversalClient, fn func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
 	type result struct {
@@ -39,6 +42,7 @@ func await[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, 
 		for n := 0; ; n++ {
 			v, err := fn(context.WithoutCancel(ctx))
 			last.Store(&err)
+			remap(rdb, err)
 			if cl := classify(err); cl != classRefused && cl != classUnknown || ctx.Err() != nil {
 				done <- result{v, err}
 				return
@@ -63,5 +67,5 @@ func await[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, 
 
 // serverTime is the clock by which pawl goes.
 func (q *queueState) serverTime(ctx context.Context) (time.Time, error) {
-	return await(ctx, func(ctx context.Context) (time.Time, error) { return q.client.rdb.Time(ctx).Result() })
+	return await(ctx, q.client.rdb, func(ctx context.Context) (time.Time, error) { return q.client.rdb.Time(ctx).Result() })
 }

@@ -114,7 +114,7 @@ func (d *DeadLetters) redriveIDs(ctx context.Context, ids []ID) (report RedriveR
 // graves reads the entries of jobs by their ids; the zero entry for one that is
 // not dead.
 func (d *DeadLetters) graves(ctx context.Context, ids []ID) ([]redis.XMessage, error) {
-	return await(ctx, func(ctx context.Context) ([]redis.XMessage, error) {
+	return await(ctx, d.q.client.rdb, func(ctx context.Context) ([]redis.XMessage, error) {
 		rdb, k := d.q.client.rdb, &d.q.keys
 		texts := make([]string, len(ids))
 		for i, id := range ids {

@@ -204,7 +204,7 @@ func (r *redriving) recount(ctx context.Context) error {
 // redriven job is in held until it ends, however often it is tried again.
 func (r *redriving) forgetEnded(ctx context.Context) error {
 	for ids := range slices.Chunk(slices.Collect(maps.Keys(r.underway)), redrivePage) {
-		alive, err := await(ctx, func(ctx context.Context) ([]*redis.BoolCmd, error) {
+		alive, err := await(ctx, r.d.q.client.rdb, func(ctx context.Context) ([]*redis.BoolCmd, error) {
 			pipe := r.d.q.client.rdb.Pipeline()
 			cmds := make([]*redis.BoolCmd, len(ids))
 			for i, id := range ids {

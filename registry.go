@@ -30,7 +30,7 @@ type WorkerInfo struct {
 // and were not destroyed, sorted. A queue is added to the list by the first job
 // that a process enqueues, and by each heartbeat of a worker.
 func (c *Client) Queues(ctx context.Context) ([]string, error) {
-	names, err := await(ctx, func(ctx context.Context) ([]string, error) {
+	names, err := await(ctx, c.rdb, func(ctx context.Context) ([]string, error) {
 		return c.rdb.SMembers(ctx, queuesKey(c.namespace)).Result()
 	})
 	if err != nil {
@@ -147,7 +147,7 @@ func (q *queueState) nameWorkers(ctx context.Context, now time.Time, infos []*Jo
 		beats []float64
 		said  []any
 	}
-	got, err := await(ctx, func(ctx context.Context) (answer, error) {
+	got, err := await(ctx, q.client.rdb, func(ctx context.Context) (answer, error) {
 		pipe := q.client.rdb.Pipeline()
 		beats, said := pipe.ZMScore(ctx, q.keys.workers, tags...), pipe.HMGet(ctx, q.keys.info, tags...)
 		_, err := pipe.Exec(ctx)
