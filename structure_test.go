@@ -250,3 +250,15 @@ func receiverIsExported(d *ast.FuncDecl) bool {
 		}
 	}
 }
+
+// TestTheDesignNamesEveryFile holds the map of docs/design.md.
+func TestTheDesignNamesEveryFile(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("docs/design.md")
+	require.NoError(t, err)
+	for path := range sources(t, ".go") {
+		if !strings.Contains(path, "/") && !strings.HasSuffix(path, "_test.go") {
+			require.Contains(t, string(text), "`"+path+"`", "docs/design.md has a table of files")
+		}
+	}
+}
