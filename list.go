@@ -3,11 +3,14 @@ package pawl
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/pawlq/pawl/internal/jobid"
 )
 
 // Filter picks jobs. Zero fields do not filter.
@@ -32,16 +35,17 @@ const listPage = 250
 
 // List walks the jobs of a state that match, in pages:
 //
-//	ready     those that were given back or whose lease ran out, then by
-//	          priority, then those whose time has come, then fresh ones;
-//	          each oldest first, but the priorities
+//	ready     those that were given back or whose lease ran out, then those
+//	          whose time has come, then by priority, then fresh ones; each
+//	          oldest first, but the priorities
 //	delayed   next due first
 //	running   oldest first
 //	dead      in the order of their deaths; Dead().List says more
 //
-// Jobs that come, go or change their state meanwhile may or may not be seen;
-// none is seen twice, for which it remembers the ids that it has passed, and
-// each is as it stood when its page was read. An error ends the walk:
+// Jobs that were enqueued later are not seen. Those that go, change their state
+// or are rescheduled meanwhile may or may not be; none is seen twice, for which
+// it remembers the ids that it has passed, and each is as it stood when its page
+// was read. An error ends the walk:
 // ErrInvalid for another state, ErrNotFound if the queue never had a job or a
 // worker. Each page waits no longer than ctx, or 5 s if ctx has no deadline.
 func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, error] {
@@ -77,15 +81,11 @@ func (q *queueState) walk(ctx context.Context, s State, take func([]JobInfo) boo
 	}
 	switch s {
 	case StateReady:
-		for _, source := range []string{"lapsed", "prio", "due", "fresh"} {
-			if more, err := q.walkSource(ctx, s, source, take); err != nil || !more {
-				return err
-			}
-		}
-		return nil
+		// A due job with a priority moves among the priorities when a worker sees
+		// it: they are walked later, or it would be missed.
+		return q.walkSources(ctx, s, []string{"lapsed", "due", "prio", "fresh"}, take)
 	case StateDelayed:
-		_, err := q.walkSource(ctx, s, "delayed", take)
-		return err
+		return q.walkSources(ctx, s, []string{"delayed"}, take)
 	case StateRunning:
 		return q.walkRunning(ctx, take)
 	default:
@@ -93,20 +93,47 @@ func (q *queueState) walk(ctx context.Context, s State, take func([]JobInfo) boo
 	}
 }
 
-func (q *queueState) walkSource(ctx context.Context, s State, source string, take func([]JobInfo) bool) (more bool, err error) {
-	for score, id := "", ""; ; {
-		page, now, err := q.listed(ctx, source, score, id)
-		if err != nil {
-			return false, err
-		}
-		infos := q.infos(page, s, now)
-		if !take(infos) {
-			return false, nil
-		}
-		if score, id = page[1], page[2]; id == "" {
-			return true, nil
+// walkSources passes over jobs that are younger than the walk, or it would not
+// end where each job that is seen makes another one.
+func (q *queueState) walkSources(ctx context.Context, s State, sources []string, take func([]JobInfo) bool) error {
+	last, err := q.lastID(ctx)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		for score, id := "", ""; ; {
+			page, now, err := q.listed(ctx, source, score, id)
+			if err != nil {
+				return err
+			}
+			infos := q.infos(page, s, now)
+			all := len(infos)
+			infos = slices.DeleteFunc(infos, func(j JobInfo) bool { return j.ID != (ID{}) && jobid.Micros(j.ID) > last })
+			if !take(infos) {
+				return nil
+			}
+			if score, id = page[1], page[2]; id == "" || source == "fresh" && len(infos) < all {
+				break
+			}
 		}
 	}
+	return nil
+}
+
+// lastID is the microseconds of the last id that the queue has given out.
+func (q *queueState) lastID(ctx context.Context) (int64, error) {
+	text, err := await(ctx, q.client.rdb, func(ctx context.Context) (string, error) {
+		text, err := q.client.rdb.HGet(ctx, q.keys.meta, "last").Result()
+		if err == redis.Nil {
+			err = nil
+		}
+		return text, err
+	})
+	last, bad := strconv.ParseInt(text, 10, 64)
+	if bad != nil {
+		last = math.MaxInt64 // it was lost
+	}
+	return last, err
 }
 
 // walkRunning takes the ids first: a lease moves whenever it is renewed, and a
@@ -170,7 +197,12 @@ func (q *queueState) leasedIDs(ctx context.Context) ([]string, error) {
 }
 
 func (q *queueState) walkDead(ctx context.Context, take func([]JobInfo) bool) error {
-	return (&DeadLetters{q}).walk(ctx, "-", "+", func(page []redis.XMessage) bool {
+	d := &DeadLetters{q}
+	top, err := d.top(ctx)
+	if err != nil || top == "" {
+		return err
+	}
+	return d.walk(ctx, "-", top, func(page []redis.XMessage) bool {
 		var infos []JobInfo
 		for _, e := range page {
 			id, _ := e.Values["i"].(string)

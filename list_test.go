@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func TestListOfReadyJobsIsInTheOrderOfTheirSources(t *testing.T) {
 		later := put(t, q, 6, pawl.Delay(time.Hour))
 		<-time.After(50 * time.Millisecond)
 
-		want := append([]pawl.ID{given, high, again, low}, append(soon, fresh...)...)
+		want := slices.Concat([]pawl.ID{given}, soon, []pawl.ID{high, again, low}, fresh)
 		got := listed(t, q.List(t.Context(), pawl.StateReady, pawl.Filter{}))
 		require.Equal(t, want, idsOf(got))
 		for _, info := range got {
@@ -258,8 +259,8 @@ func TestCorruptAndForeignRecordsAreListedAndPurged(t *testing.T) {
 			require.Empty(t, info.Kind)
 		}
 		require.Len(t, payloads, 3)
-		require.NoError(t, e.Redis.HSet(ctx, "pawl:{q}:held", "1750000000000001-9223372036854775808", "\xffraw").Err())
-		require.NoError(t, e.Redis.ZAdd(ctx, "pawl:{q}:prio", redis.Z{Score: 5, Member: "1750000000000001-9223372036854775808"}).Err())
+		require.NoError(t, e.Redis.HSet(ctx, "pawl:{q}:held", "946000000000001-9223372036854775808", "\xffraw").Err())
+		require.NoError(t, e.Redis.ZAdd(ctx, "pawl:{q}:prio", redis.Z{Score: 5, Member: "946000000000001-9223372036854775808"}).Err())
 		infos := listed(t, q.List(ctx, pawl.StateReady, pawl.Filter{}))
 		require.Len(t, infos, 2)
 		require.Equal(t, "\xffraw", string(infos[0].Payload))

@@ -17,7 +17,7 @@ var modelBugs = []modelBug{
 	{"a lease given back can be ended", "", "tonumber(scores[i]) ~= 0", "true"},
 	{"a live holder does not get its crash back", "", "if crashes > 0 then", "if crashes > 99 then"},
 	{"a crash is given back twice", "", "run_text(token, crashes - 1, flags, '')", "run_text(token, crashes - 1, flags, before_of[i])"},
-	{"tokens do not rise", "lease", "math.max(us, (tonumber(meta[3] or '') or 0) + 1)", "math.floor(us / 1000000) * 1000000"},
+	{"tokens do not rise", "lease", "math.max(us, tonumber(string.match(meta[3] or '', '^%d+$') or '0') + 1)", "math.floor(us / 1000000) * 1000000"},
 	{"a holder does not hear of a cancellation", "extend", "return answer", "return (string.gsub(answer, 'c', 'k'))"},
 	// Lanes.
 	{"an answer is not kept", "settle", "lane_keep(KEYS[7], ARGV[1], answer)", ""},

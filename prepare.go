@@ -157,6 +157,12 @@ func storedPolicy(r *record.Record) policy {
 
 // ceilTime is t in milliseconds since the epoch, rounded up: never early.
 func ceilTime(t time.Time) int64 {
+	switch y := t.UTC().Year(); { // far beyond, milliseconds wrap
+	case y > 9999:
+		return pausedForever
+	case y < 1:
+		return 0
+	}
 	ms := t.UnixMilli()
 	if t.Nanosecond()%int(time.Millisecond) != 0 {
 		ms++

@@ -242,11 +242,11 @@ func (d *DeadLetters) revive(e redis.XMessage, now time.Time, index int) (body [
 	if err != nil {
 		// Of a newer version, which its worker may know, or edited by hand: then
 		// it is buried as corrupt, bytes kept.
-		return []byte(text), "", ""
+		return []byte(text), "raw", ""
 	}
 	body = revived(rec, now).Append(nil)
 	if rec.Dead != nil && rec.Dead.Reason == string(ReasonCorrupt) {
-		body = rec.Payload // as it was
+		return rec.Payload, "raw", "" // as it was
 	}
 	how, key = d.uniqueAgain(id, rec, index)
 	return body, how, key

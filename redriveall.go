@@ -172,7 +172,7 @@ func (r *redriving) allowance(ctx context.Context, n int) (int, error) {
 				return 0, err
 			}
 		}
-		if free := r.how.StopAfter - len(r.underway); free > 0 {
+		if free := r.how.StopAfter - r.report.DiedAgain - len(r.underway); free > 0 {
 			return min(n, free), nil
 		}
 		if err := sleep(ctx, pause); err != nil {

@@ -138,8 +138,11 @@ func (q *queueState) retire(ctx context.Context, now time.Time) {
 			return false
 		}
 		for i, e := range page {
-			if marks[i] == 'k' {
+			switch marks[i] {
+			case 'k':
 				q.tellDropped(ctx, d.entry(e))
+			case 's':
+				q.client.log.Warn("pawl: an old post-mortem that the index of the dead did not name was removed", "queue", q.name, "entry", e.ID)
 			}
 		}
 		return ctx.Err() == nil

@@ -42,7 +42,7 @@ redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[5])
 local minute = minute_turned(KEYS[7], now)
 local waiting = redis.call('LLEN', KEYS[8])
-last = tonumber(last or '')
+last = tonumber(string.match(last or '', '^%d+$') or '')
 if not last then
   -- The hash was lost: ids must still rise above what the stream has seen.
   local top = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)

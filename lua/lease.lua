@@ -61,19 +61,19 @@ local lease_count = redis.call('ZCARD', KEYS[5])
 redis.call('HLEN', KEYS[6])
 redis.call('LLEN', KEYS[9])
 local minute = minute_turned(KEYS[8], now)
-local cursor_id = string.match(meta[1] or '', '^%d+%-%d+$') or false
-local swept_id = string.match(meta[5] or '', '^%d+%-%d+$') or ''
-local turn = math.floor(tonumber(meta[2] or '') or 0)
+local cursor_id = stream_id(meta[1]) or false
+local swept_id = stream_id(meta[5]) or ''
+local turn = tonumber(string.match(meta[2] or '', '^[0-3]$') or '0')
 local n = math.min(tonumber(ARGV[2]), 500)
 default_visibility, default_max = tonumber(ARGV[3]), tonumber(ARGV[5])
 suspects = tonumber(ARGV[6])
-local fence_us = math.max(us, (tonumber(meta[3] or '') or 0) + 1)
+local fence_us = math.max(us, tonumber(string.match(meta[3] or '', '^%d+$') or '0') + 1)
 token = num(fence_us) .. '-' .. ARGV[4]
 -- A lease never ends before its time: its start is rounded up.
 local leased_from = math.ceil(us / 1000)
 
 redis.call('DEL', KEYS[9])
-local paused = tonumber(meta[4] or '') or 0
+local paused = tonumber(string.match(meta[4] or '', '^%d+$') or '0')
 if paused > now then
   local answer = num(paused - now) .. ' ' .. token
   lane_keep(KEYS[10], ARGV[1], answer)

@@ -57,7 +57,7 @@ local function rank_after(key)
 end
 
 local function list_set(key, first_rank, most)
-  local rank = last_id ~= '' and rank_after(key) or first_rank
+  local rank = math.max(first_rank, last_id ~= '' and rank_after(key) or 0)
   local left = math.min(count, most - rank)
   while left > 0 and not full() do
     local members = redis.call('ZRANGE', key, rank, rank + page_size(left) - 1, 'WITHSCORES')
@@ -77,7 +77,7 @@ end
 
 local function list_fresh()
   local from = last_id
-  if from == '' then from = string.match(redis.call('HGET', KEYS[7], 'cursor') or '', '^%d+%-%d+$') or '' end
+  if from == '' then from = stream_id(redis.call('HGET', KEYS[7], 'cursor')) or '' end
   local left = count
   while left > 0 and not full() do
     local page = page_size(left)

@@ -15,7 +15,8 @@
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] mode    "go", or "dry" to change nothing, the lane included
 -- ARGV[3..]       per job: id, the entry of dead that the record was made from,
---                 record, and its unique key: "" or "<index> <d|s> <window end>"
+--                 record, and its unique key: "" or "<index> <d|s> <window end>";
+--                 "raw" if the record cannot be read and stays as it is
 --
 -- returns "stale" | a word per job: "ok" | "missing", not dead | "changed", dead
 -- of another death | the id that holds its unique key
@@ -51,7 +52,7 @@ for i = 3, #ARGV, 4 do
     word = 'missing'
   elseif entry ~= grave then
     word = 'changed'
-  elseif how ~= '' then
+  elseif how ~= '' and how ~= 'raw' then
     local unique, mode, till = string.match(how, '^(%d+) (%a) (%d+)$')
     local key = KEYS[11 + tonumber(unique)]
     local holder = taken[key] or unique_holder(key, KEYS[1], KEYS[2], KEYS[5], now)
@@ -69,7 +70,7 @@ for i = 3, #ARGV, 4 do
     moved[#moved + 1] = id
     graves[#graves + 1] = grave
     held[#held + 1] = id
-    held[#held + 1] = head_due(record, now)
+    held[#held + 1] = how == 'raw' and record or head_due(record, now)
     local priority = head_read(record)
     local to, score = due, num(now)
     if priority > 0 then to, score = prio, prio_text(priority, now) end

@@ -22,7 +22,7 @@ local delayed = redis.call('ZCOUNT', KEYS[3], '(' .. now_text, '+inf')
 local meta = redis.call('HGETALL', KEYS[7])
 local cursor_id
 for i = 1, #meta, 2 do
-  if meta[i] == 'cursor' then cursor_id = string.match(meta[i + 1], '^%d+%-%d+$') end
+  if meta[i] == 'cursor' then cursor_id = stream_id(meta[i + 1]) end
 end
 
 local oldest = 0

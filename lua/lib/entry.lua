@@ -14,3 +14,11 @@ local function entry_id_valid(id)
   if #low == 19 then return low >= '9223372036854775808' end
   return #low == 20 and low <= '13835058055282163711'
 end
+
+-- stream_id is a text if it is the id of a stream's entry, which a hand edit may
+-- have made of something else: Redis refuses numbers above 64 bits.
+local function stream_id(text)
+  local us, low = string.match(text or '', '^(%d+)%-(%d+)$')
+  if not us or #us > 18 or #low > 20 or #low == 20 and low > '18446744073709551615' then return nil end
+  return text
+end
