@@ -14,6 +14,9 @@ var luaFiles embed.FS
 // A script is one verb of lua/, with the shared pieces it includes.
 type script struct{ name, body, sha string }
 
+// scripts is all of them by name, for those who look at their texts.
+var scripts = map[string]*script{}
+
 var (
 	scriptEnqueue = loadScript("enqueue")
 	scriptLease   = loadScript("lease")
@@ -54,8 +57,15 @@ func loadScript(name string) *script {
 			body.WriteString(withoutComments(line))
 		}
 	}
-	sum := sha1.Sum([]byte(body.String())) //nolint:gosec // see the import
-	return &script{name: name, body: body.String(), sha: hex.EncodeToString(sum[:])}
+	s := &script{name: name}
+	s.set(body.String())
+	scripts[name] = s
+	return s
+}
+
+func (s *script) set(body string) {
+	sum := sha1.Sum([]byte(body)) //nolint:gosec // see the import
+	s.body, s.sha = body, hex.EncodeToString(sum[:])
 }
 
 // withoutComments drops the lines that are comments: Redis keeps and parses

@@ -21,6 +21,13 @@ func init() {
 	testhook.Encode = func(c any, queue string, args, options any) ([]byte, any, error) {
 		return c.(*Client).encode(queue, args.(Args), options.([]Option))
 	}
+	testhook.Scripts = func(change func(name, body string) string) {
+		for name, s := range scripts {
+			if body := change(name, s.body); body != s.body {
+				s.set(body)
+			}
+		}
+	}
 }
 
 func (w *Worker) look() testhook.View {

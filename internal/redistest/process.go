@@ -30,39 +30,48 @@ var phaseWords = [...][]byte{
 // process is one run of a server. Its log is kept, and watched for phases.
 type process struct {
 	cmd    *exec.Cmd
-	exited chan struct{}
+	exited <-chan struct{}
 
 	mu      sync.Mutex
 	log     bytes.Buffer
 	reached [len(phaseWords)]chan struct{}
 }
 
-// startProcess starts the server from a goroutine that keeps its OS thread
-// until the server has ended. That is what makes Pdeathsig usable: the kernel
-// sends the signal when the *thread* that forked ends, not the process, and
-// the Go runtime may end a thread whenever it likes unless a goroutine is
-// locked to it. It costs a sleeping thread a server, and leaves no goroutine
-// behind.
+// startProcess starts a server.
 func startProcess(name string, args []string) (*process, error) {
-	p := &process{cmd: exec.Command(name, args...), exited: make(chan struct{})}
+	p := &process{cmd: exec.Command(name, args...)}
 	for i := range p.reached {
 		p.reached[i] = make(chan struct{})
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.WaitDelay = time.Second // a forked saver may hold the pipe open
-	dieWithParent(p.cmd)
-	started := make(chan error)
+	var err error
+	p.exited, err = StartTied(p.cmd)
+	return p, err
+}
+
+// StartTied starts a process that ends with this one, however that ends (on
+// Linux), and waits for it: the channel is closed once it has ended.
+//
+// It is started from a goroutine that keeps its OS thread until the process has
+// ended. That is what makes Pdeathsig usable: the kernel sends the signal when
+// the *thread* that forked ends, not the process, and the Go runtime may end a
+// thread whenever it likes unless a goroutine is locked to it. It costs a
+// sleeping thread a process, and leaves no goroutine behind.
+func StartTied(cmd *exec.Cmd) (exited <-chan struct{}, err error) {
+	dieWithParent(cmd)
+	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // ends by a signal, always an error
-			close(p.exited)
+			_ = cmd.Wait() // most end by a signal, which is an error
+			close(ended)
 		}
 	}()
-	return p, <-started
+	return ended, <-started
 }
 
 // Write takes the server's log.

@@ -1,4 +1,4 @@
-// Package testhook is the door through which package pawltest reaches into
+// Package testhook is the door through which packages pawltest and chaos reach into
 // package pawl, for what a test may do and a program may not. Package pawl fills
 // it when it is loaded. Since pawl imports this package, its types are any here:
 // a worker is a *pawl.Worker, a client a *pawl.Client, args a pawl.Args and
@@ -42,4 +42,7 @@ var (
 	// Encode is what enqueuing args with options would store, without the
 	// headers that Config.Inject adds, and the value that the codec encoded.
 	Encode func(client any, queue string, args, options any) (record []byte, value any, err error)
+	// Scripts has each script's text be what change makes of it, in this whole
+	// process. A change that changes anything must come before the first client.
+	Scripts func(change func(name, body string) string)
 )
