@@ -1,0 +1,119 @@
+package chaos
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+var seedFlag = flag.Uint64("chaos.seed", 0, "run the schedule of this seed alone")
+
+func TestMain(m *testing.M) {
+	if os.Getenv(ChildEnv) != "" {
+		Child()
+		return
+	}
+	redis.SetLogger(silent{})
+	goleak.VerifyTestMain(m)
+}
+
+// setting is a number from the environment.
+func setting(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, name)
+	require.Positive(t, n, name)
+	return n
+}
+
+// TestChaos is small unless CHAOS_SEEDS, CHAOS_JOBS and CHAOS_SECONDS, the time of
+// each seed's faults, say otherwise. The seeds are 1, 2, 3 and so on, so that a
+// failure can be had again: with -chaos.seed that one alone is run.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	seeds := setting(t, "CHAOS_SEEDS", 3)
+	jobs := setting(t, "CHAOS_JOBS", 300)
+	window := time.Duration(setting(t, "CHAOS_SECONDS", 5)) * time.Second
+	first, last := uint64(1), uint64(seeds)
+	if *seedFlag != 0 {
+		first, last = *seedFlag, *seedFlag
+	}
+	for seed := first; seed <= last; seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			result := Run(t, Options{Seed: seed, Jobs: jobs, Window: window})
+			t.Log(result.summary())
+			result.requireClean(t, seed)
+		})
+	}
+}
+
+// requireClean fails the test with all that is known about what went wrong.
+func (r Result) requireClean(t *testing.T, seed uint64) {
+	t.Helper()
+	require.Empty(t, r.Errors)
+	require.Empty(t, r.Noise)
+	if len(r.Violations) == 0 {
+		return
+	}
+	for _, v := range r.Violations[:min(len(r.Violations), 10)] {
+		t.Errorf("%s", v)
+		for _, e := range r.History {
+			if v.Job != "" && e.Job == v.Job {
+				t.Logf("    %+v", e)
+			}
+		}
+	}
+	for _, e := range r.History {
+		if e.Op == Fault {
+			t.Logf("  fault at %d for %d: %s %s", e.At, e.Delay, e.Class, e.Ref)
+		}
+	}
+	t.Errorf("%d violations; run it again with -chaos.seed=%d", len(r.Violations), seed)
+}
+
+// summary is one line: what was done to it, and what it did.
+func (r Result) summary() string {
+	var faults []string
+	for _, name := range slices.Sorted(maps.Keys(r.Counts)) {
+		faults = append(faults, fmt.Sprintf("%s %d", name, r.Counts[name]))
+	}
+	n := r.State.Stats.Total
+	return fmt.Sprintf("%.1f s: faults: %s; jobs: enqueued %d, done %d, dead %d, redriven %d, crashed %d; runs: %d, explained duplicates %d",
+		r.Took.Seconds(), strings.Join(faults, ", "), n.Enqueued, n.Done, n.Dead, n.Redriven, n.Crashed, r.starts(), r.duplicates())
+}
+
+func (r Result) starts() (n int) {
+	for _, e := range r.History {
+		if e.Op == Start {
+			n++
+		}
+	}
+	return n
+}
+
+// duplicates is how many effects came after one that may have been the last.
+func (r Result) duplicates() (n int) {
+	for _, j := range newIndex(r.History, r.State).jobs {
+		for i, run := range j.runs {
+			if i > 0 && j.runs[i-1].effect != nil && len(j.runs[i-1].ends) == 0 && run.effect != nil {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/pawlq/pawl"
+)
+
+// finalState reads what is left of the queue.
+func finalState(ctx context.Context, q *pawl.Queue, rdb *redis.Client) (s State, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if s.Stats, err = q.Stats(ctx); err != nil {
+		return s, err
+	}
+	for _, state := range []pawl.State{pawl.StateReady, pawl.StateDelayed, pawl.StateRunning} {
+		for job, err := range q.List(ctx, state, pawl.Filter{Limit: 1000}) {
+			if err != nil {
+				return s, err
+			}
+			s.Live = append(s.Live, job.ID.String())
+		}
+	}
+	for job, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
+		if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+			return s, err
+		}
+		if err != nil {
+			break
+		}
+		var task Task
+		_ = json.Unmarshal(job.Payload, &task) // what cannot be read has no ref, and is found so
+		s.Dead = append(s.Dead, Tombstone{Job: job.ID.String(), Ref: task.Ref, Reason: string(job.Reason), Error: job.Error,
+			Attempt: job.Attempt, MaxAttempts: job.MaxAttempts, Crashes: job.Crashes, Redrives: job.Redrives, DiedAt: job.DiedAt.UnixMilli()})
+	}
+	problems, err := q.Check(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, p := range problems {
+		s.Problems = append(s.Problems, p.String())
+	}
+	s.Leftover, err = leftover(ctx, q, rdb, s.Stats)
+	return s, err
+}
+
+// leftover is the keys that a queue without jobs must not have: docs/storage.md
+// says which it keeps. A queue with jobs is not asked.
+func leftover(ctx context.Context, q *pawl.Queue, rdb *redis.Client, s pawl.Stats) (keys []string, err error) {
+	if s.Depth()+s.Running > 0 {
+		return nil, nil
+	}
+	prefix := "pawl:{" + q.Name() + "}:"
+	keeps := []string{"jobs", "dead", "dead:index", "meta", "minutes", "wake", "workers", "workers:info"}
+	for iter := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator(); ; {
+		if !iter.Next(ctx) {
+			return keys, iter.Err()
+		}
+		name := strings.TrimPrefix(iter.Val(), prefix)
+		if slices.Contains(keeps, name) {
+			continue
+		}
+		family, _, _ := strings.Cut(name, ":")
+		ttl, err := rdb.PTTL(ctx, iter.Val()).Result()
+		if err != nil {
+			return keys, err
+		}
+		if slices.Contains([]string{"lane", "stop", "unique"}, family) && ttl != -1 {
+			continue
+		}
+		keys = append(keys, iter.Val())
+	}
+}

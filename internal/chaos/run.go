@@ -1,0 +1,216 @@
+package chaos
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // EVALSHA names a script by its SHA-1; nothing is secured by it.
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/redistest"
+	"github.com/pawlq/pawl/internal/testhook"
+)
+
+// Options say how a run goes. Only Seed, Jobs and Window must be set.
+type Options struct {
+	Seed       uint64
+	Jobs       int
+	Window     time.Duration // of the enqueues and of the faults
+	Workers    int           // default 3
+	Visibility time.Duration // default 1 s
+	Patience   time.Duration // for the queue to drain once all is healed; default 30 s
+	Plan       []Step        // default: that of the seed
+	Only       string        // the shapes of jobs, if not all
+	Bugs       []Bug         // to plant in the scripts of all children
+	Dir        string        // for the histories; default: one that ends with the test
+}
+
+// Result is what came of a run.
+type Result struct {
+	History    []Event
+	State      State
+	Violations []Violation
+	Noise      []string // panics and races of children
+	Errors     []string // of the runner itself
+	Counts     map[string]int
+	Took       time.Duration
+}
+
+type runner struct {
+	opts     Options
+	out      *Writer
+	server   *redistest.Server
+	proxy    *redistest.Proxy
+	direct   *redis.Client // past the proxy
+	queue    *pawl.Queue   // past the proxy, with scripts that are as they should be
+	workers  []*slot
+	producer *slot
+
+	keeping, lastings sync.WaitGroup
+	over              chan struct{} // closed when faults are over
+
+	mu     sync.Mutex
+	counts map[string]int
+	errs   []string
+}
+
+// Run is one run, from an empty Redis to the verdict of Check.
+func Run(t testing.TB, opts Options) Result {
+	t.Helper()
+	began := time.Now()
+	r := newRunner(t, opts)
+	defer func() { _ = r.out.Close() }()
+	r.play(t.Context())
+	r.drain(t.Context())
+	for _, s := range append(r.workers, r.producer) {
+		s.stop(8 * time.Second)
+	}
+	r.keeping.Wait()
+	result := Result{Counts: r.counts, Errors: r.errs, Noise: noise(r.opts.Dir)}
+	var err error
+	if result.State, err = finalState(t.Context(), r.queue, r.direct); err != nil {
+		result.Errors = append(result.Errors, "final state: "+err.Error())
+	}
+	if result.History, err = Read(r.opts.Dir); err != nil {
+		result.Errors = append(result.Errors, "history: "+err.Error())
+	}
+	result.Violations = Check(result.History, result.State)
+	result.Took = time.Since(began)
+	return result
+}
+
+func newRunner(t testing.TB, opts Options) *runner {
+	t.Helper()
+	opts.defaults(t)
+	r := &runner{opts: opts, counts: map[string]int{}, over: make(chan struct{})}
+	r.server = redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	r.proxy = redistest.NewProxy(t, r.server.Addr())
+	r.direct = r.server.Client(t)
+	r.name(t)
+	client, err := pawl.New(r.direct, pawl.Config{})
+	if err == nil {
+		r.queue = client.Queue(queueName)
+		r.out, err = NewWriter(opts.Dir, "runner")
+	}
+	if err != nil {
+		t.Fatalf("chaos: %v", err)
+	}
+	child := childConfig{Role: "worker", Dir: opts.Dir, Addr: r.proxy.Addr(), Visibility: opts.Visibility, Bugs: opts.Bugs}
+	for i := range opts.Workers {
+		r.workers = append(r.workers, r.newSlot(fmt.Sprintf("worker%d", i), child))
+	}
+	child.Role, child.Seed, child.Jobs, child.Only = "producer", opts.Seed, opts.Jobs, opts.Only
+	child.Pace = int(opts.Window.Milliseconds()) * 8 / 10 / opts.Jobs
+	r.producer = r.newSlot("producer", child)
+	return r
+}
+
+func (o *Options) defaults(t testing.TB) {
+	if o.Workers == 0 {
+		o.Workers = 3
+	}
+	if o.Visibility == 0 {
+		o.Visibility = time.Second
+	}
+	if o.Patience == 0 {
+		o.Patience = 30 * time.Second
+	}
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	if o.Plan == nil {
+		o.Plan = NewPlan(o.Seed, o.Workers, o.Visibility, o.Window)
+	}
+}
+
+// name tells the proxy how the children's scripts are called, bugs and all.
+func (r *runner) name(t testing.TB) {
+	times := map[Bug]int{}
+	testhook.Scripts(func(name, body string) string {
+		sum := sha1.Sum([]byte(plant(r.opts.Bugs, name, body, times))) //nolint:gosec // see the import
+		r.proxy.Script(name, hex.EncodeToString(sum[:]))
+		return body
+	})
+	for _, b := range r.opts.Bugs {
+		if times[b] == 0 {
+			t.Fatalf("chaos: no script has the text that is to be replaced: %+v", b)
+		}
+	}
+}
+
+// play carries out the schedule, from the first sign of life of a worker on, and
+// heals everything.
+func (r *runner) play(ctx context.Context) {
+	_ = r.until(ctx, 10*time.Second, func(s pawl.Stats) bool { return s.Total.Done > 0 })
+	for _, s := range r.opts.Plan {
+		if wait(ctx, s.After) != nil {
+			break
+		}
+		r.inject(ctx, s)
+	}
+	close(r.over)
+	r.lastings.Wait()
+	r.proxy.Clear()
+	r.proxy.Release()
+	r.proxy.Blackhole(false)
+	_ = r.direct.Do(ctx, "CLIENT", "UNPAUSE").Err() // if it fails, the drain will show it
+}
+
+// drain waits until all jobs are enqueued and none is left to run.
+func (r *runner) drain(ctx context.Context) {
+	timer := time.NewTimer(r.opts.Patience)
+	defer timer.Stop()
+	select {
+	case <-r.producer.done:
+	case <-timer.C:
+		r.fail("the producer did not come to an end")
+		return
+	}
+	// If it is not drained in time, the final state says so.
+	_ = r.until(ctx, r.opts.Patience, func(s pawl.Stats) bool { return s.Depth()+s.Running == 0 })
+}
+
+// until looks at the queue until a condition holds.
+func (r *runner) until(ctx context.Context, limit time.Duration, ok func(pawl.Stats) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		if s, err := r.queue.Stats(ctx); err == nil && ok(s) {
+			return nil
+		}
+		if err := wait(ctx, 30*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// enqueued is how many enqueues the producers have begun.
+func (r *runner) enqueued() (n int) {
+	history, err := Read(r.opts.Dir)
+	if err != nil {
+		r.fail("history: %v", err)
+	}
+	for _, e := range history {
+		if e.Op == Enqueue && e.Type == Invoke {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *runner) count(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[what]++
+}
+
+func (r *runner) fail(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errs = append(r.errs, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,225 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pawlq/pawl"
+)
+
+// Task is what the jobs carry: how they are to go, as a function of job and
+// attempt alone, so that every worker decides alike.
+type Task struct {
+	Ref   string // of its enqueue
+	Shape string
+	Work  int // ms
+	Pad   string
+}
+
+// Kind is that of most jobs.
+func (Task) Kind() string { return "task" }
+
+// Scrap is a Task that the operator may purge.
+type Scrap struct{ Task }
+
+// Kind is that of the jobs that may be purged.
+func (Scrap) Kind() string { return "scrap" }
+
+// The waits of retries: short, so that a run sees many.
+var backoff = pawl.Backoff{Base: 40 * time.Millisecond, Factor: 2, Max: 200 * time.Millisecond}
+
+const (
+	maxAttempts = 3
+	snoozeFor   = 150 * time.Millisecond
+	retryAfter  = 70 * time.Millisecond
+	snoozeUntil = 400 * time.Millisecond // after the enqueue
+)
+
+var errTask = errors.New("this attempt fails")
+
+// A verdict is what a handler does at its end.
+type verdict struct {
+	class       string // as in an Effect
+	err         error
+	panics      bool
+	least, most time.Duration // of the delay that follows
+}
+
+// shapes are how often each shape comes, of a hundred.
+var shapes = map[string]int{"plain": 30, "flaky": 16, "panic": 6, "doomed": 8, "permanent": 6, "snooze": 8,
+	"discard": 6, "after": 6, "slow": 4, "deaf": 3, "long": 5, "poison": 2}
+
+// verdict is what a job of this shape does in a run. A job that was redriven
+// succeeds: whatever was wrong has been mended.
+func (t Task) verdict(job *pawl.RawJob) verdict {
+	n := job.Attempt
+	retry := func(err error) verdict {
+		d := min(backoff.Base<<(n-1), backoff.Max)
+		return verdict{class: "retry", err: err, least: d / 2, most: d}
+	}
+	if job.Redrives > 0 {
+		return verdict{class: "done"}
+	}
+	switch t.Shape {
+	case "flaky":
+		if n < 1+len(t.Ref)%maxAttempts || n == 1 {
+			return retry(errTask)
+		}
+	case "panic":
+		if n == 1 {
+			v := retry(errTask)
+			v.panics = true
+			return v
+		}
+	case "doomed":
+		return retry(fmt.Errorf("doomed: %w", errTask))
+	case "permanent":
+		return verdict{class: "dead", err: pawl.Permanent(errTask)}
+	case "snooze":
+		if time.Since(job.EnqueuedAt) < snoozeUntil {
+			return verdict{class: "snooze", err: pawl.Snooze(snoozeFor), least: snoozeFor, most: snoozeFor}
+		}
+	case "discard":
+		return verdict{class: "discard", err: pawl.Discard(errTask)}
+	case "after":
+		if n < maxAttempts {
+			return verdict{class: "retry", err: pawl.RetryAfter(retryAfter, errTask), least: retryAfter, most: retryAfter}
+		}
+	}
+	return verdict{class: "done"}
+}
+
+// work takes its time: until the context ends, unless the handler is deaf.
+func (t Task) work(ctx context.Context) error {
+	timer := time.NewTimer(time.Duration(t.Work) * time.Millisecond)
+	defer timer.Stop()
+	if t.Shape == "deaf" {
+		ctx = context.WithoutCancel(ctx)
+	}
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// handle runs a job and writes down what it is about to do.
+func (t Task) handle(ctx context.Context, job *pawl.RawJob, out *Writer) error {
+	err := t.work(ctx)
+	v := t.verdict(job)
+	switch {
+	case err != nil:
+		v.class, v.err, v.panics = "retry", err, false
+	case t.Shape == "poison" && job.Redrives == 0:
+		v = verdict{class: "exit"}
+	}
+	out.Write(Event{Type: OK, Op: Effect, Ref: t.Ref, Job: job.ID.String(), Run: job.Run, Attempt: job.Attempt,
+		Class: v.class, Cause: cause(ctx), Least: v.least.Milliseconds(), Most: v.most.Milliseconds()})
+	if v.class == "exit" {
+		os.Exit(3)
+	}
+	if v.panics {
+		panic(v.err)
+	}
+	return v.err
+}
+
+func cause(ctx context.Context) string {
+	switch err := context.Cause(ctx); {
+	case err == nil:
+		return ""
+	case errors.Is(err, pawl.ErrLeaseLost):
+		return "lost"
+	case errors.Is(err, pawl.ErrCancelled):
+		return "cancelled"
+	case errors.Is(err, pawl.ErrShutdown):
+		return "shutdown"
+	default:
+		return err.Error()
+	}
+}
+
+// A draft is a job about to be enqueued.
+type draft struct {
+	args    pawl.Args
+	options []pawl.Option
+	invoke  Event
+}
+
+// newDraft makes a job of mixed shape. only, if it is not empty, is the shapes to
+// choose from, a word each.
+func newDraft(random *rand.Rand, ref string, visibility time.Duration, only string) draft {
+	task := Task{Ref: ref, Shape: pickShape(random, only), Work: random.IntN(12)}
+	switch task.Shape {
+	case "slow", "deaf": // outlive their leases, unless these are renewed
+		task.Work = int(visibility.Milliseconds()) + random.IntN(300)
+	case "long":
+		task.Work = 100 + random.IntN(200)
+	case "zombie": // long enough for a frozen worker to come back to
+		task.Work, task.Shape = int(3*visibility.Milliseconds())+patience, "slow"
+	}
+	if random.IntN(10) == 0 {
+		task.Pad = strings.Repeat("x", random.IntN(20_000))
+	}
+	d := draft{args: task, invoke: Event{Type: Invoke, Op: Enqueue, Ref: ref, Class: task.Shape}}
+	if task.Shape == "poison" {
+		d.options = append(d.options, pawl.MaxCrashes(2))
+	}
+	switch {
+	case random.IntN(12) == 0:
+		d.args, d.invoke.Scrap = Scrap{task}, true
+		d.delay(1000 + random.IntN(1500))
+	case random.IntN(6) == 0:
+		d.delay(1 + random.IntN(600))
+	}
+	if random.IntN(8) == 0 {
+		d.options = append(d.options, pawl.Priority(1+random.IntN(9)))
+	}
+	if random.IntN(5) == 0 {
+		d.unique(random)
+	}
+	return d
+}
+
+func (d *draft) delay(ms int) {
+	d.invoke.Delay = int64(ms)
+	d.options = append(d.options, pawl.Delay(time.Duration(ms)*time.Millisecond))
+}
+
+// unique takes one of a few keys, each used in one mode, by many jobs.
+func (d *draft) unique(random *rand.Rand) {
+	mode := random.IntN(4)
+	u := pawl.Unique{Key: fmt.Sprintf("%d-%d", mode, random.IntN(3))}
+	switch mode {
+	case 1:
+		u.Until = pawl.UntilStarted
+	case 2:
+		u.For = 300 * time.Millisecond
+	case 3:
+		u.OnDuplicate = pawl.RejectDuplicate
+	}
+	d.invoke.Key, d.invoke.Window, d.invoke.Started = u.Key, u.For.Milliseconds(), mode == 1
+	d.options = append(d.options, u)
+}
+
+func pickShape(random *rand.Rand, only string) string {
+	if words := strings.Fields(only); len(words) > 0 {
+		return words[random.IntN(len(words))]
+	}
+	n := random.IntN(100)
+	for _, name := range shapeNames {
+		if n -= shapes[name]; n < 0 {
+			return name
+		}
+	}
+	return "plain"
+}
+
+// shapeNames gives the shapes an order, which a map has not.
+var shapeNames = []string{"plain", "flaky", "panic", "doomed", "permanent", "snooze", "discard", "after", "slow", "deaf", "long", "poison"}
