@@ -47,7 +47,7 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	seeds := setting(t, "CHAOS_SEEDS", 3)
 	jobs := setting(t, "CHAOS_JOBS", 300)
-	window := time.Duration(setting(t, "CHAOS_SECONDS", 5)) * time.Second
+	window := time.Duration(setting(t, "CHAOS_SECONDS", 4)) * time.Second
 	first, last := uint64(1), uint64(seeds)
 	if *seedFlag != 0 {
 		first, last = *seedFlag, *seedFlag
@@ -74,13 +74,13 @@ func (r Result) requireClean(t *testing.T, seed uint64) {
 		t.Errorf("%s", v)
 		for _, e := range r.History {
 			if v.Job != "" && e.Job == v.Job {
-				t.Logf("    %+v", e)
+				t.Logf("    %s", e)
 			}
 		}
 	}
 	for _, e := range r.History {
 		if e.Op == Fault {
-			t.Logf("  fault at %d for %d: %s %s", e.At, e.Delay, e.Class, e.Ref)
+			t.Logf("  %s", e)
 		}
 	}
 	t.Errorf("%d violations; run it again with -chaos.seed=%d", len(r.Violations), seed)

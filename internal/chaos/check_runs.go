@@ -1,5 +1,7 @@
 package chaos
 
+import "slices"
+
 // fuzz is how far in ms two readings of one machine's clock may be apart by
 // rounding.
 const fuzz = 2
@@ -32,7 +34,7 @@ func (c *checker) run(j *job, r *run) {
 			c.report(RetryLaw, j, "after attempt %d it waits for %d ms, not for %d to %d", s.Attempt, end.Delay, r.effect.Least, r.effect.Most)
 		}
 	}
-	first := j.runs[0] == r && s.Redrives == 0 && len(j.moved) == 0
+	first := j.runs[0] == r && s.Redrives == 0 && !j.hurried()
 	if first && j.enqueue != nil {
 		// A fresh job's due time is its id's, cut to the millisecond.
 		if from := j.enqueuedAt() / 1000; s.Due+fuzz < from+j.enqueue.invoke.Delay {
@@ -111,11 +113,16 @@ func (c *checker) progress(j *job, a, b *run, end *Event) {
 	if n := b.start.Attempt; n < least || n > most {
 		c.report(RetryLaw, j, "attempt %d came after attempt %d, which ended as %s", n, a.start.Attempt, a.class())
 	}
+	// A lease that a took over may be given back its crash, if its holder lived.
+	counted := a.start.Crashes + 1
+	if a.crashed {
+		counted--
+	}
 	cut := a.effect == nil || a.effect.Class == "exit"
-	if cut && c.killed[a.start.Process] > 0 && b.start.Crashes <= a.start.Crashes {
+	if cut && c.killed[a.start.Process] > 0 && b.start.Crashes < counted {
 		c.report(RetryLaw, j, "the crash of run %d is not counted", a.start.Run)
 	}
-	if end == nil || end.Op != Retry && end.Op != Snooze || len(j.moved) > 0 || a.effect == nil {
+	if end == nil || end.Op != Retry && end.Op != Snooze || j.hurried() || a.effect == nil {
 		return
 	}
 	if early := a.effect.At + end.Delay - b.start.Due; early > 0 {
@@ -134,4 +141,9 @@ func (r *run) class() string {
 		return "unknown, returning " + r.effect.Class
 	}
 	return "unknown"
+}
+
+// hurried tells whether an operator may have given it another time.
+func (j *job) hurried() bool {
+	return slices.ContainsFunc(j.moved, func(c *call) bool { return c.invoke.Op == RunNow && c.may() })
 }

@@ -177,3 +177,12 @@ func parse(text []byte) (events []Event, err error) {
 	}
 	return events, nil
 }
+
+// String is the line of the event, but for what a violation says already.
+func (e Event) String() string {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err.Error()
+	}
+	return string(line)
+}
