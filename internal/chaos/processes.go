@@ -78,7 +78,8 @@ func (s *slot) start() (exited <-chan struct{}, ok bool) {
 		panic(err)
 	}
 	s.cmd = exec.Command(os.Args[0])
-	s.cmd.Env = append(os.Environ(), ChildEnv+"="+string(words))
+	s.cmd.Env = append(os.Environ(), ChildEnv+"="+string(words),
+		"GORACE=atexit_sleep_ms=10") // it is a second otherwise
 	stderr, err := os.Create(filepath.Join(s.cfg.Dir, s.name+".stderr"))
 	if err == nil {
 		defer func() { _ = stderr.Close() }()

@@ -32,9 +32,12 @@ func produce(ctx context.Context, cfg childConfig, q *pawl.Queue, out *Writer) {
 			n++
 		}
 		random := rand.New(rand.NewPCG(cfg.Seed, uint64(i)))
+		next := time.Now()
 		callers.Go(func() {
 			for k := range n {
-				if wait(ctx, time.Duration(random.IntN(2*cfg.Pace*producers+1))*time.Millisecond) != nil {
+				// By the clock, so that what an outage held up is caught up with.
+				next = next.Add(time.Duration(random.IntN(2*cfg.Pace*producers+1)) * time.Millisecond)
+				if wait(ctx, time.Until(next)) != nil {
 					return
 				}
 				d := newDraft(random, fmt.Sprintf("%s-%d-%d", cfg.Name, i, k), cfg.Visibility, cfg.Only)
@@ -43,6 +46,7 @@ func produce(ctx context.Context, cfg childConfig, q *pawl.Queue, out *Writer) {
 		})
 	}
 	callers.Wait()
+	_ = wait(ctx, time.Second) // the last deaths are to be redriven too
 	stop()
 	operators.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // EVALSHA names a script by its SHA-1; nothing is secured by it.
 	"encoding/hex"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -67,9 +68,11 @@ func Run(t testing.TB, opts Options) Result {
 	defer func() { _ = r.out.Close() }()
 	r.play(t.Context())
 	r.drain(t.Context())
+	var stopping sync.WaitGroup
 	for _, s := range append(r.workers, r.producer) {
-		s.stop(8 * time.Second)
+		stopping.Go(func() { s.stop(8 * time.Second) })
 	}
+	stopping.Wait()
 	r.keeping.Wait()
 	result := Result{Counts: r.counts, Errors: r.errs, Noise: noise(r.opts.Dir)}
 	var err error
@@ -121,7 +124,10 @@ func (o *Options) defaults(t testing.TB) {
 		o.Patience = 30 * time.Second
 	}
 	if o.Dir == "" {
-		o.Dir = t.TempDir()
+		o.Dir = os.Getenv("CHAOS_DIR")
+		if o.Dir == "" {
+			o.Dir = t.TempDir()
+		}
 	}
 	if o.Plan == nil {
 		o.Plan = NewPlan(o.Seed, o.Workers, o.Visibility, o.Window)
@@ -147,9 +153,11 @@ func (r *runner) name(t testing.TB) {
 // heals everything.
 func (r *runner) play(ctx context.Context) {
 	_ = r.until(ctx, 10*time.Second, func(s pawl.Stats) bool { return s.Total.Done > 0 })
+	faults, stop := context.WithTimeout(ctx, r.opts.Window)
+	defer stop()
 	for _, s := range r.opts.Plan {
-		if wait(ctx, s.After) != nil {
-			break
+		if wait(faults, s.After) != nil {
+			break // a server that was slow to restart took the time of the rest
 		}
 		r.inject(ctx, s)
 	}
