@@ -20,6 +20,8 @@ TESTFLAGS ?= -timeout 10m
 BENCH     ?= .
 FUZZTIME  ?= 10s
 FUZZBUILD ?= -fuzz Fuzz
+SEEDS     ?= 20
+JOBS      ?= 1000
 
 # Runs $(1) in every module.
 each = @for module in $(MODULES); do (cd $$module; set -x; $(1)); done
@@ -75,6 +77,9 @@ fuzz: ## run each fuzz target for FUZZTIME
 		{ grep -ohE '^func Fuzz[A-Za-z0-9_]*' *_test.go || true; } | cut -c6- | sort | \
 			xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I {} bash -c "one $$tmp {} $$cache"; \
 	done
+.PHONY: chaos
+chaos: ## break everything at random and check; SEEDS= and JOBS= say how much
+	@CHAOS_SEEDS=$(SEEDS) CHAOS_JOBS=$(JOBS) go test -count=1 -timeout 2h -v -run '^TestChaos$$' ./internal/chaos | grep -v '^=== '
 
 .PHONY: quickstart
 quickstart: ## run the quickstart and check what it says at the end

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,12 +43,13 @@ func setting(t *testing.T, name string, otherwise int) int {
 
 // TestChaos is small unless CHAOS_SEEDS, CHAOS_JOBS and CHAOS_SECONDS, the time of
 // each seed's faults, say otherwise. The seeds are 1, 2, 3 and so on, so that a
-// failure can be had again: with -chaos.seed that one alone is run.
+// failure can be had again: with -chaos.seed that one alone is run. With CHAOS_DIR
+// the histories are kept there.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seeds := setting(t, "CHAOS_SEEDS", 3)
 	jobs := setting(t, "CHAOS_JOBS", 300)
-	window := time.Duration(setting(t, "CHAOS_SECONDS", 4)) * time.Second
+	window := time.Duration(setting(t, "CHAOS_SECONDS", max(4, jobs/75))) * time.Second
 	first, last := uint64(1), uint64(seeds)
 	if *seedFlag != 0 {
 		first, last = *seedFlag, *seedFlag
@@ -55,8 +57,13 @@ func TestChaos(t *testing.T) {
 	for seed := first; seed <= last; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			result := Run(t, Options{Seed: seed, Jobs: jobs, Window: window})
-			t.Log(result.summary())
+			opts := Options{Seed: seed, Jobs: jobs, Window: window}
+			if dir := os.Getenv("CHAOS_DIR"); dir != "" {
+				opts.Dir = filepath.Join(dir, fmt.Sprintf("seed-%d-%d", seed, os.Getpid()))
+				require.NoError(t, os.MkdirAll(opts.Dir, 0o755))
+			}
+			result := Run(t, opts)
+			t.Logf("seed %d: %s", seed, result.summary())
 			result.requireClean(t, seed)
 		})
 	}

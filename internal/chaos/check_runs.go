@@ -34,6 +34,9 @@ func (c *checker) run(j *job, r *run) {
 			c.report(RetryLaw, j, "after attempt %d it waits for %d ms, not for %d to %d", s.Attempt, end.Delay, r.effect.Least, r.effect.Most)
 		}
 	}
+	if s.Crashes > 0 && j.runs[0] == r && s.Redrives == 0 && !c.disturbed(s.Due, r.leasedAt(), patience+2*s.Lease) {
+		c.report(RetryLaw, j, "a crash is counted before its first run, and nothing had crashed")
+	}
 	first := j.runs[0] == r && s.Redrives == 0 && !j.hurried()
 	if first && j.enqueue != nil {
 		// A fresh job's due time is its id's, cut to the millisecond.
@@ -121,6 +124,10 @@ func (c *checker) progress(j *job, a, b *run, end *Event) {
 	cut := a.effect == nil || a.effect.Class == "exit"
 	if cut && c.killed[a.start.Process] > 0 && b.start.Crashes < counted {
 		c.report(RetryLaw, j, "the crash of run %d is not counted", a.start.Run)
+	}
+	calm := !c.disturbed(a.leasedAt(), b.leasedAt(), patience+2*a.start.Lease)
+	if end != nil && b.start.Crashes > a.start.Crashes && calm {
+		c.report(RetryLaw, j, "a crash is counted after run %d, which ended as %s", a.start.Run, end.Op)
 	}
 	if end == nil || end.Op != Retry && end.Op != Snooze || j.hurried() || a.effect == nil {
 		return

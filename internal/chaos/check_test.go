@@ -229,6 +229,16 @@ var planted = []struct {
 			}
 		}
 	}},
+	{RetryLaw, "a crash is counted though nobody crashed", func(p *past) {
+		f := p.enqueue(30_000, "f", Event{})
+		p.add(30_005, "runner", Fault, Event{Class: "lease 1 no reply", Delay: patience})
+		p.run(f, "f", 31_020, 31_030, "w1", 1, "done", Done, Event{Crashes: 1, Due: 30_000})
+	}},
+	{RetryLaw, "a crash is counted after a retry", func(p *past) {
+		f := p.enqueue(30_000, "f", Event{})
+		p.run(f, "f", 30_005, 30_015, "w1", 1, "retry", Retry, Event{Delay: 60})
+		p.run(f, "f", 31_020, 31_030, "w1", 2, "done", Done, Event{Crashes: 1, Due: 30_075})
+	}},
 	{RetryLaw, "exhausted before its last attempt", func(p *past) { p.state.Dead[0].Reason = "exhausted" }},
 	{EffectOnce, "a job runs again after it was done", func(p *past) {
 		p.run(id(0), "a", 150, 160, "w3", 2, "done", "", Event{Due: 101})

@@ -200,12 +200,19 @@ func (x *index) final() {
 }
 
 // disturbed tells whether a fault was under way in a time, or had been within
-// the grace that its echoes take.
+// the grace that its echoes take, that may cost a lease. A lost request or answer
+// may not, nor may scripts that are not cached: the call is made again at once.
 func (x *index) disturbed(from, to, grace int64) bool {
 	for _, f := range x.faults {
-		if f.At <= to && f.At+f.Delay+grace >= from {
+		if !brief(f.Class) && f.At <= to && f.At+f.Delay+grace >= from {
 			return true
 		}
 	}
 	return false
+}
+
+func brief(class string) bool {
+	return class == "flush" || slices.ContainsFunc([]string{" drop", " no reply", " reset", " half a reply"}, func(how string) bool {
+		return strings.HasSuffix(class, how)
+	})
 }

@@ -118,7 +118,7 @@ func classify(err error) (Type, string) {
 }
 
 func (o *operator) operate(ctx context.Context) {
-	for wait(ctx, time.Duration(20+o.random.IntN(60))*time.Millisecond) == nil {
+	for wait(ctx, time.Duration(10+o.random.IntN(40))*time.Millisecond) == nil {
 		switch n := o.random.IntN(20); {
 		case n < 5:
 			o.one(ctx, Cancel, o.q.Cancel)

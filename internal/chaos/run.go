@@ -5,7 +5,6 @@ import (
 	"crypto/sha1" //nolint:gosec // EVALSHA names a script by its SHA-1; nothing is secured by it.
 	"encoding/hex"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -124,10 +123,7 @@ func (o *Options) defaults(t testing.TB) {
 		o.Patience = 30 * time.Second
 	}
 	if o.Dir == "" {
-		o.Dir = os.Getenv("CHAOS_DIR")
-		if o.Dir == "" {
-			o.Dir = t.TempDir()
-		}
+		o.Dir = t.TempDir()
 	}
 	if o.Plan == nil {
 		o.Plan = NewPlan(o.Seed, o.Workers, o.Visibility, o.Window)
@@ -152,7 +148,7 @@ func (r *runner) name(t testing.TB) {
 // play carries out the schedule, from the first sign of life of a worker on, and
 // heals everything.
 func (r *runner) play(ctx context.Context) {
-	_ = r.until(ctx, 10*time.Second, func(s pawl.Stats) bool { return s.Total.Done > 0 })
+	_ = r.until(ctx, 10*time.Second, func(s pawl.Stats) bool { return s.Total.Started > 0 })
 	faults, stop := context.WithTimeout(ctx, r.opts.Window)
 	defer stop()
 	for _, s := range r.opts.Plan {

@@ -76,7 +76,7 @@ func (t Task) verdict(job *pawl.RawJob) verdict {
 			v.panics = true
 			return v
 		}
-	case "doomed":
+	case "doomed", "deaf doomed":
 		return retry(fmt.Errorf("doomed: %w", errTask))
 	case "permanent":
 		return verdict{class: "dead", err: pawl.Permanent(errTask)}
@@ -98,7 +98,7 @@ func (t Task) verdict(job *pawl.RawJob) verdict {
 func (t Task) work(ctx context.Context) error {
 	timer := time.NewTimer(time.Duration(t.Work) * time.Millisecond)
 	defer timer.Stop()
-	if t.Shape == "deaf" {
+	if strings.HasPrefix(t.Shape, "deaf") {
 		ctx = context.WithoutCancel(ctx)
 	}
 	select {
@@ -161,8 +161,8 @@ func newDraft(random *rand.Rand, ref string, visibility time.Duration, only stri
 		task.Work = int(visibility.Milliseconds()) + random.IntN(300)
 	case "long":
 		task.Work = 100 + random.IntN(200)
-	case "zombie": // long enough for a frozen worker to come back to
-		task.Work, task.Shape = int(3*visibility.Milliseconds())+patience, "slow"
+	case "snail": // is frozen in its work, and fails
+		task.Work, task.Shape = int(visibility.Milliseconds())+random.IntN(300), "deaf doomed"
 	}
 	if random.IntN(10) == 0 {
 		task.Pad = strings.Repeat("x", random.IntN(20_000))
