@@ -48,6 +48,7 @@ var plantedBugs = []struct {
 	bugs []Bug
 	plan []Step
 	only string // shapes
+	keys bool   // for each job
 	jobs int    // 80 if 0
 	want []string
 }{
@@ -103,7 +104,7 @@ var plantedBugs = []struct {
 	{name: "a key has no window", bugs: []Bug{{"", "if now < till then return id end", ""}},
 		plan: calm, only: "plain", jobs: 200, want: []string{UniqueKey}},
 	{name: "a redrive takes a key that is held", bugs: []Bug{{"redrive", "if holder and holder ~= id then", "if false then"}},
-		plan: calm, only: "permanent slow long", jobs: 150, want: []string{UniqueKey}},
+		plan: calm, only: "permanent slow long", keys: true, jobs: 150, want: []string{UniqueKey}},
 	{name: "cancel answers and does nothing", bugs: []Bug{{"cancel", "erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })", ""}},
 		plan: calm, only: "doomed flaky snooze", want: []string{HonestErrors, Conservation}},
 	{name: "a delayed job has no record", bugs: []Bug{{"enqueue", "redis.call('HSET', KEYS[2], unpack(held))", ""}},
@@ -124,7 +125,7 @@ func TestChaosCatchesPlantedBugs(t *testing.T) {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
 			opts := Options{Jobs: bug.jobs, Window: 1500 * time.Millisecond, Visibility: bugLease,
-				Plan: bug.plan, Only: bug.only, Bugs: bug.bugs, Patience: 3 * time.Second}
+				Plan: bug.plan, Only: bug.only, Keyed: bug.keys, Bugs: bug.bugs, Patience: 3 * time.Second}
 			if bug.jobs == 0 {
 				opts.Jobs = 80
 			}

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-var seedFlag = flag.Uint64("chaos.seed", 0, "run the schedule of this seed alone")
+var seedFlag = flag.Uint64("chaos.seed", 0, "run the schedule of this seed, or from this one on as many as CHAOS_SEEDS says")
 
 func TestMain(m *testing.M) {
 	if os.Getenv(ChildEnv) != "" {
@@ -47,14 +47,14 @@ func setting(t *testing.T, name string, otherwise int) int {
 // the histories are kept there.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	seeds := setting(t, "CHAOS_SEEDS", 3)
+	first, seeds := uint64(1), 3
+	if *seedFlag != 0 {
+		first, seeds = *seedFlag, 1
+	}
+	seeds = setting(t, "CHAOS_SEEDS", seeds)
 	jobs := setting(t, "CHAOS_JOBS", 300)
 	window := time.Duration(setting(t, "CHAOS_SECONDS", max(4, jobs/75))) * time.Second
-	first, last := uint64(1), uint64(seeds)
-	if *seedFlag != 0 {
-		first, last = *seedFlag, *seedFlag
-	}
-	for seed := first; seed <= last; seed++ {
+	for seed := first; seed < first+uint64(seeds); seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			opts := Options{Seed: seed, Jobs: jobs, Window: window}

@@ -32,6 +32,7 @@ type childConfig struct {
 	Jobs       int // of a producer
 	Pace       int // ms between two of its enqueues
 	Only       string
+	Keyed      bool
 	Visibility time.Duration
 	Bugs       []Bug
 }

@@ -40,7 +40,7 @@ func produce(ctx context.Context, cfg childConfig, q *pawl.Queue, out *Writer) {
 				if wait(ctx, time.Until(next)) != nil {
 					return
 				}
-				d := newDraft(random, fmt.Sprintf("%s-%d-%d", cfg.Name, i, k), cfg.Visibility, cfg.Only)
+				d := newDraft(random, fmt.Sprintf("%s-%d-%d", cfg.Name, i, k), cfg)
 				o.enqueue(ctx, d)
 			}
 		})

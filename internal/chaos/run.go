@@ -25,7 +25,8 @@ type Options struct {
 	Visibility time.Duration // default 1 s
 	Patience   time.Duration // for the queue to drain once all is healed; default 30 s
 	Plan       []Step        // default: that of the seed
-	Only       string        // the shapes of jobs, if not all
+	Only       string        // the shapes of jobs, a word each, if not all
+	Keyed      bool          // each job has a unique key
 	Bugs       []Bug         // to plant in the scripts of all children
 	Dir        string        // for the histories; default: one that ends with the test
 }
@@ -107,6 +108,7 @@ func newRunner(t testing.TB, opts Options) *runner {
 		r.workers = append(r.workers, r.newSlot(fmt.Sprintf("worker%d", i), child))
 	}
 	child.Role, child.Seed, child.Jobs, child.Only = "producer", opts.Seed, opts.Jobs, opts.Only
+	child.Keyed = opts.Keyed
 	child.Pace = int(opts.Window.Milliseconds()) * 8 / 10 / opts.Jobs
 	r.producer = r.newSlot("producer", child)
 	return r

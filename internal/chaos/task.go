@@ -152,10 +152,9 @@ type draft struct {
 	invoke  Event
 }
 
-// newDraft makes a job of mixed shape. only, if it is not empty, is the shapes to
-// choose from, a word each.
-func newDraft(random *rand.Rand, ref string, visibility time.Duration, only string) draft {
-	task := Task{Ref: ref, Shape: pickShape(random, only), Work: random.IntN(12)}
+// newDraft makes a job of mixed shape.
+func newDraft(random *rand.Rand, ref string, cfg childConfig) draft {
+	task, visibility := Task{Ref: ref, Shape: pickShape(random, cfg.Only), Work: random.IntN(12)}, cfg.Visibility
 	switch task.Shape {
 	case "slow", "deaf": // outlive their leases, unless these are renewed
 		task.Work = int(visibility.Milliseconds()) + random.IntN(300)
@@ -181,7 +180,7 @@ func newDraft(random *rand.Rand, ref string, visibility time.Duration, only stri
 	if random.IntN(8) == 0 {
 		d.options = append(d.options, pawl.Priority(1+random.IntN(9)))
 	}
-	if random.IntN(5) == 0 {
+	if cfg.Keyed || random.IntN(5) == 0 {
 		d.unique(random)
 	}
 	return d
@@ -208,6 +207,7 @@ func (d *draft) unique(random *rand.Rand) {
 	d.options = append(d.options, u)
 }
 
+// pickShape takes one of the words of only, if there are any.
 func pickShape(random *rand.Rand, only string) string {
 	if words := strings.Fields(only); len(words) > 0 {
 		return words[random.IntN(len(words))]
