@@ -38,6 +38,7 @@ const bugLease = 400 * time.Millisecond
 var (
 	kills = strike("kill", 250*time.Millisecond, 0, 5)
 	stops = strike("stop", 450*time.Millisecond, 2*bugLease, 2)
+	terms = strike("term", 250*time.Millisecond, 0, 5)
 	calm  = []Step{{After: time.Millisecond, Kind: "flush"}}
 )
 
@@ -71,6 +72,10 @@ var plantedBugs = []struct {
 	{name: "a lease ends the job", bugs: []Bug{{"lease", "redis.call('HSET', KEYS[6], unpack(run_args))",
 		"redis.call('HSET', KEYS[6], unpack(run_args)) for i = 1, #run_args, 2 do redis.call('XDEL', KEYS[1], run_args[i]) redis.call('HDEL', KEYS[2], run_args[i]) end"}},
 		plan: kills, only: "long", want: []string{NoLoss}},
+	{name: "release gives nothing back", bugs: []Bug{{"release", "redis.call('ZADD', KEYS[1], 'XX', unpack(back))", ""}},
+		plan: terms, only: "slow", want: []string{RetryLaw}},
+	{name: "giving back counts as a crash", bugs: []Bug{{"lease", "tonumber(page[2 * i]) ~= 0, leased_from", "true, leased_from"}},
+		plan: terms, only: "slow", want: []string{RetryLaw}},
 	{name: "crashes are not counted", bugs: []Bug{{"lease", "if expired then crashes = crashes + 1 end", ""}},
 		plan: kills, only: "long", want: []string{RetryLaw}},
 	{name: "tokens do not rise", bugs: []Bug{{"lease", "math.max(us, (tonumber(meta[3] or '') or 0) + 1)", "math.floor(us / 1000000) * 1000000"}},

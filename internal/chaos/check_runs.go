@@ -99,7 +99,10 @@ func (c *checker) relapsed(a, b *run) bool {
 	if a.effect != nil && !a.final() && c.killed[a.start.Process] > 0 {
 		return true
 	}
-	lapsed := a.lost != nil || b.crashed || b.start.Crashes > a.start.Crashes || c.killed[a.start.Process] > 0
+	if at := c.killed[a.start.Process]; at > 0 && at <= b.leasedAt() {
+		return true
+	}
+	lapsed := a.lost != nil || b.crashed || b.start.Crashes > a.start.Crashes
 	return lapsed && c.disturbed(a.leasedAt(), b.leasedAt(), patience+2*a.start.Lease)
 }
 
@@ -116,11 +119,8 @@ func (c *checker) progress(j *job, a, b *run, end *Event) {
 	if n := b.start.Attempt; n < least || n > most {
 		c.report(RetryLaw, j, "attempt %d came after attempt %d, which ended as %s", n, a.start.Attempt, a.class())
 	}
-	// A lease that a took over may be given back its crash, if its holder lived.
-	counted := a.start.Crashes + 1
-	if a.crashed {
-		counted--
-	}
+	// One crash that was counted before may be given back: its holder lived.
+	counted := max(a.start.Crashes, 1)
 	cut := a.effect == nil || a.effect.Class == "exit"
 	if cut && c.killed[a.start.Process] > 0 && b.start.Crashes < counted {
 		c.report(RetryLaw, j, "the crash of run %d is not counted", a.start.Run)

@@ -93,7 +93,7 @@ func work(ctx context.Context, cfg childConfig, client *pawl.Client, out *Writer
 	w, err := pawl.NewWorker(client, pawl.WorkerConfig{Queues: pawl.Queues(queueName), Concurrency: 6, Name: cfg.Name,
 		VisibilityTimeout: cfg.Visibility, MaxAttempts: maxAttempts, Backoff: backoff,
 		MaxCrashes:   100, // what dies of the runner's kills would not be run
-		DrainTimeout: 2 * time.Second})
+		DrainTimeout: 300 * time.Millisecond})
 	must(err)
 	pawl.Handle(w, func(ctx context.Context, job *pawl.Job[Task]) error { return job.Args.handle(ctx, &job.RawJob, out) })
 	pawl.Handle(w, func(ctx context.Context, job *pawl.Job[Scrap]) error { return job.Args.handle(ctx, &job.RawJob, out) })

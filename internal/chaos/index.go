@@ -16,7 +16,7 @@ type index struct {
 	byRef     map[string]*call
 	faults    []Event
 	processes map[string]int64 // the last sign of life of each
-	killed    map[string]int64 // when a process was killed
+	killed    map[string]int64 // when a process was ended, with what it still ran
 }
 
 // call is one call of a producer or operator. answer is nil if its process was
@@ -90,7 +90,7 @@ func newIndex(history []Event, state State) *index {
 		switch {
 		case e.Op == Fault:
 			x.faults = append(x.faults, e)
-			if e.Class == "kill" || e.Class == "exit" {
+			if slices.Contains([]string{"kill", "exit", "term"}, e.Class) {
 				x.killed[e.Ref] = e.At
 			}
 		case e.Ref != "" && e.Run == 0:
@@ -202,6 +202,7 @@ func (x *index) final() {
 // disturbed tells whether a fault was under way in a time, or had been within
 // the grace that its echoes take, that may cost a lease. A lost request or answer
 // may not, nor may scripts that are not cached: the call is made again at once.
+// What a worker that was told to end cannot finish it gives back.
 func (x *index) disturbed(from, to, grace int64) bool {
 	for _, f := range x.faults {
 		if !brief(f.Class) && f.At <= to && f.At+f.Delay+grace >= from {
@@ -212,7 +213,7 @@ func (x *index) disturbed(from, to, grace int64) bool {
 }
 
 func brief(class string) bool {
-	return class == "flush" || slices.ContainsFunc([]string{" drop", " no reply", " reset", " half a reply"}, func(how string) bool {
+	return class == "flush" || class == "term" || slices.ContainsFunc([]string{" drop", " no reply", " reset", " half a reply"}, func(how string) bool {
 		return strings.HasSuffix(class, how)
 	})
 }

@@ -18,6 +18,9 @@ func (r *runner) inject(ctx context.Context, s Step) {
 		r.hit(s)
 	case "kill":
 		victim.signal(syscall.SIGKILL) // its slot writes it down
+	case "term": // a deploy
+		began := time.Now()
+		r.fault(s.Kind, victim.signal(syscall.SIGTERM), began)
 	case "producer":
 		r.producer.signal(syscall.SIGKILL)
 	case "stop":

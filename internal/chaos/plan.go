@@ -23,7 +23,7 @@ func (s Step) String() string {
 	switch s.Kind {
 	case "call":
 		return fmt.Sprintf("%s %d %s", s.Script, s.K, s.How)
-	case "kill", "stop":
+	case "kill", "stop", "term":
 		return fmt.Sprintf("%s worker %d", s.Kind, s.Target)
 	}
 	return s.Kind
@@ -34,7 +34,7 @@ var kinds = []struct {
 	name   string
 	weight int
 }{
-	{"call", 46}, {"kill", 12}, {"stop", 8}, {"redis", 5}, {"producer", 3}, {"clients", 5},
+	{"call", 44}, {"kill", 10}, {"term", 4}, {"stop", 8}, {"redis", 5}, {"producer", 3}, {"clients", 5},
 	{"flush", 6}, {"pause", 5}, {"hole", 4}, {"reset", 4}, {"squeeze", 2},
 }
 

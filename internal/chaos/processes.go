@@ -47,15 +47,18 @@ func (s *slot) keep() {
 		name, shot, last := s.name, s.shot, s.last
 		clean := s.cmd.ProcessState.Success()
 		s.mu.Unlock()
-		if clean || last {
+		if last || clean && s.cfg.Role == "producer" {
 			return
 		}
-		class := "exit"
-		if shot {
-			class = "kill"
+		if clean {
+			continue // it was told to end
+		}
+		class := "kill"
+		if !shot {
+			class = "exit"
+			s.r.count(class)
 		}
 		s.r.out.Write(Event{Type: OK, Op: Fault, Class: class, Ref: name})
-		s.r.count(class)
 		if s.cfg.Role == "producer" {
 			s.cfg.Jobs = s.r.opts.Jobs - s.r.enqueued()
 			s.cfg.Seed += 1000 // other jobs than those before
