@@ -24,7 +24,7 @@ func TestOrphanedRunner(t *testing.T) {
 		t.Skip("only as a child of the test below")
 	}
 	plan := []Step{{Kind: "stop", Target: 0, For: time.Minute}, {After: time.Minute, Kind: "flush"}}
-	Run(t, Options{Seed: 1, Jobs: 10, Window: time.Minute, Plan: plan, Dir: dir})
+	Run(t, Options{Seed: 1, Jobs: 1000, Window: time.Minute, Plan: plan, Dir: dir})
 }
 
 func TestChildrenDieWithAKilledRunner(t *testing.T) {
