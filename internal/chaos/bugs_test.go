@@ -78,7 +78,7 @@ var plantedBugs = []struct {
 		plan: terms, only: "slow", want: []string{RetryLaw}},
 	{name: "crashes are not counted", bugs: []Bug{{"lease", "if expired then crashes = crashes + 1 end", ""}},
 		plan: kills, only: "long", want: []string{RetryLaw}},
-	{name: "tokens do not rise", bugs: []Bug{{"lease", "math.max(us, (tonumber(meta[3] or '') or 0) + 1)", "math.floor(us / 1000000) * 1000000"}},
+	{name: "tokens do not rise", bugs: []Bug{{"lease", "math.max(us, tonumber(string.match(meta[3] or '', '^%d+$') or '0') + 1)", "math.floor(us / 1000000) * 1000000"}},
 		plan: calm, only: "flaky", want: []string{Fenced}},
 	{name: "settle leaves the lease", bugs: []Bug{{"settle", "redis.call('ZREM', KEYS[3], unpack(ended))", ""}},
 		plan: kills, want: []string{OneState}},
