@@ -75,6 +75,20 @@ func ExampleRedrive() {
 	// 10 are dead
 }
 
+// region repair
+
+// repair sends a charge back whose order was no number.
+func repair(ctx context.Context, letters *pawl.DeadLetters, id pawl.ID, order int) error {
+	dead, err := letters.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	fmt.Println(dead.Reason, string(dead.Payload))
+	return letters.RedriveWith(ctx, id, Charge{Order: order})
+}
+
+// endregion
+
 // The producer wrote a word where a number belongs. The job is repaired.
 func ExampleDeadLetters_RedriveWith() {
 	m := inMemory()
@@ -84,9 +98,7 @@ func ExampleDeadLetters_RedriveWith() {
 	job := must(payments.EnqueueRaw(ctx, "charge", []byte(`{"Order":"seven"}`)))
 	background(m, "payments", 1, nil)()
 
-	dead := must(payments.Dead().Get(ctx, job.ID))
-	fmt.Println(dead.Reason, string(dead.Payload))
-	fmt.Println(payments.Dead().RedriveWith(ctx, dead.ID, Charge{Order: 7}))
+	fmt.Println(repair(ctx, payments.Dead(), job.ID, 7))
 
 	background(m, "payments", 1, func(order int) error {
 		fmt.Println("charged", order)
