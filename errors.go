@@ -37,7 +37,8 @@ var (
 // Errors of inspection and control.
 var (
 	// ErrNotFound: there is no such job: it was never enqueued, or it has
-	// ended. Nothing was changed.
+	// ended; or no such queue: it was never used, or it was destroyed. Nothing
+	// was changed.
 	ErrNotFound = errors.New("pawl: not found")
 	// ErrState: the job or the queue is not in a state the call applies to.
 	// Nothing was changed.

@@ -31,7 +31,7 @@ func sendBack(ctx context.Context, letters *pawl.DeadLetters, fingerprint string
 	fmt.Println(plan.Matched, "match, of which", len(plan.Refused), "would be refused")
 
 	done, err := letters.RedriveAll(ctx, f, pawl.Redrive{Over: over, StopAfter: 20})
-	fmt.Println(done.Moved, "were moved, and", done.DiedAgain, "died again")
+	fmt.Println(done.Moved, "were moved, and", done.DiedAgain, "had died again by then")
 	return err
 }
 
@@ -52,7 +52,7 @@ func ExampleDeadLetters_RedriveAll() {
 	fmt.Println(must(letters.Len(ctx)), "is dead still")
 	// Output:
 	// 2 match, of which 0 would be refused
-	// 2 were moved, and 0 died again
+	// 2 were moved, and 0 had died again by then
 	// <nil>
 	// 1 is dead still
 }

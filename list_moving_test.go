@@ -90,6 +90,7 @@ func TestStopAfterCostsNoMoreThanItSays(t *testing.T) {
 		report, err := q.Dead().RedriveAll(t.Context(), pawl.DeadFilter{}, pawl.Redrive{StopAfter: 10})
 		require.NoError(t, err)
 		require.Equal(t, 10, report.DiedAgain)
+		require.True(t, report.Stopped)
 		e.Pass(time.Minute)
 		require.NoError(t, stop())
 		require.EqualValues(t, 10, runs.Load())

@@ -22,6 +22,9 @@ type RedriveReport struct {
 	// DiedAgain is how many of the moved jobs died again while the redrive was
 	// under way; see Redrive.StopAfter, without which it is not looked at.
 	DiedAgain int
+	// Stopped: DiedAgain has come to Redrive.StopAfter. Matched then counts the jobs
+	// that the call came to; the rest are still dead.
+	Stopped bool
 }
 
 // RefusedRedrive is the id of a dead job, and that of the job that holds its

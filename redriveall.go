@@ -44,6 +44,7 @@ func (d *DeadLetters) RedriveAll(ctx context.Context, f DeadFilter, how Redrive)
 		r.seen = r.top
 		err = r.run(ctx, f)
 	}
+	r.report.Stopped = r.stopped()
 	return r.report, d.q.wrap("redrive all", err)
 }
 
