@@ -31,6 +31,10 @@ type waker struct {
 
 	mu      sync.Mutex
 	reading map[string]*feed // the lists of the read under way; nil if there is none
+	closing bool
+	// interrupts under way, which close waits for: one that came after it had
+	// cleared up would leave its key behind.
+	interrupts sync.WaitGroup
 }
 
 func newWakers(w *Worker) {
@@ -58,13 +62,10 @@ func newWakers(w *Worker) {
 func (k *waker) poke(f *feed) {
 	nudge(k.signal)
 	k.mu.Lock()
-	missed := k.reading != nil && k.reading[f.q.keys.wake] == nil && f.idle()
-	if missed {
+	defer k.mu.Unlock()
+	if !k.closing && k.reading != nil && k.reading[f.q.keys.wake] == nil && f.idle() {
 		k.reading = nil
-	}
-	k.mu.Unlock()
-	if missed {
-		go k.interrupt() // the feed's loop must not wait for it
+		k.interrupts.Go(k.interrupt) // the feed's loop must not wait for it
 	}
 }
 
@@ -179,11 +180,15 @@ func (k *waker) sleep(stop <-chan struct{}, d time.Duration) {
 
 // close ends a blocking read that may be under way, and clears up after it.
 func (k *waker) close(ended <-chan struct{}) {
+	k.mu.Lock()
+	k.closing = true
+	k.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		k.interrupt()
 		<-ended
+		k.interrupts.Wait()
 		k.worker.client.rdb.Del(context.Background(), k.stop)
 		if k.worker.alive.Err() != nil {
 			return
