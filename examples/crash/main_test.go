@@ -1,18 +1,12 @@
 package main
 
 import (
-	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pawlq/pawl/internal/exampleredis"
+	"github.com/pawlq/pawl/internal/exampletest"
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
@@ -34,53 +28,20 @@ var told = []string{
 
 func TestAnotherWorkerFinishesTheJobOfAKilledOne(t *testing.T) {
 	t.Parallel()
-	binary := build(t)
+	binary := exampletest.Build(t)
 	t.Run("on the Redis inside the example", func(t *testing.T) {
 		t.Parallel()
-		out, err := execute(t, binary, "")
+		out, err := exampletest.Execute(t, binary, "")
 		require.NoError(t, err, out)
-		requireStory(t, out, told)
+		exampletest.RequireStory(t, out, told)
 		require.True(t, strings.HasSuffix(out, "\npawl crash: ok\n"), "the last line of:\n%s", out)
 	})
 	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t)
-		out, err := execute(t, binary, "redis://"+server.Addr())
+		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr())
 		require.NoError(t, err, out)
-		requireStory(t, out, told)
-		keys, err := server.Client(t).Keys(t.Context(), "*").Result()
-		require.NoError(t, err)
-		require.Empty(t, keys)
+		exampletest.RequireStory(t, out, told)
+		exampletest.RequireNoKeys(t, server)
 	})
-}
-
-// requireStory fails unless each pattern matches a line, in their order.
-func requireStory(t *testing.T, out string, patterns []string) {
-	t.Helper()
-	lines := strings.Split(out, "\n")
-	for _, p := range patterns {
-		re := regexp.MustCompile(p)
-		for len(lines) > 0 && !re.MatchString(lines[0]) {
-			lines = lines[1:]
-		}
-		require.NotEmpty(t, lines, "no line, after those before it, matches %s in:\n%s", p, out)
-	}
-}
-
-func build(t *testing.T) (binary string) {
-	t.Helper()
-	binary = filepath.Join(t.TempDir(), "example")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return binary
-}
-
-func execute(t *testing.T, binary, url string) (out string, err error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary)
-	cmd.Env = append(os.Environ(), exampleredis.Env+"="+url)
-	text, err := cmd.CombinedOutput()
-	return string(text), err
 }

@@ -1,18 +1,12 @@
 package main
 
 import (
-	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pawlq/pawl/internal/exampleredis"
+	"github.com/pawlq/pawl/internal/exampletest"
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
@@ -33,6 +27,7 @@ var told = []string{
 	`\d+ ms  dead      broken\.mov   attempt 2 of 2, exhausted: pawl: timeout after 400ms: part \d of 10: context deadline exceeded$`,
 	`\d+ ms  attempt   broken\.mov   1 took \d{3,} ms: pawl: timeout after 400ms`,
 	`\d+ ms  attempt   broken\.mov   2 took \d{3,} ms: pawl: timeout after 400ms`,
+	`\d+ ms  deleted   broken\.mov   from the dead, now that somebody has looked at it$`,
 	`\d+ ms  start     holiday\.mov  attempt 1 of 2$`,
 	`\d+ ms  cancel    holiday\.mov  is asked for$`,
 	`\d+ ms  clear up  holiday\.mov  \d+ parts removed$`,
@@ -58,53 +53,20 @@ var told = []string{
 
 func TestLongJobsAreKeptBoundedCancelledAndHandedOn(t *testing.T) {
 	t.Parallel()
-	binary := build(t)
+	binary := exampletest.Build(t)
 	t.Run("on the Redis inside it", func(t *testing.T) {
 		t.Parallel()
-		out, err := execute(t, binary, "")
+		out, err := exampletest.Execute(t, binary, "")
 		require.NoError(t, err, out)
-		requireStory(t, out, told)
+		exampletest.RequireStory(t, out, told)
 		require.True(t, strings.HasSuffix(out, "\npawl media: ok\n"), "the last line of:\n%s", out)
 	})
 	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t)
-		out, err := execute(t, binary, "redis://"+server.Addr())
+		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr())
 		require.NoError(t, err, out)
-		requireStory(t, out, told)
-		keys, err := server.Client(t).Keys(t.Context(), "*").Result()
-		require.NoError(t, err)
-		require.Empty(t, keys)
+		exampletest.RequireStory(t, out, told)
+		exampletest.RequireNoKeys(t, server)
 	})
-}
-
-// requireStory fails unless each pattern matches a line, in their order.
-func requireStory(t *testing.T, out string, patterns []string) {
-	t.Helper()
-	lines := strings.Split(out, "\n")
-	for _, p := range patterns {
-		re := regexp.MustCompile(p)
-		for len(lines) > 0 && !re.MatchString(lines[0]) {
-			lines = lines[1:]
-		}
-		require.NotEmpty(t, lines, "no line, after those before it, matches %s in:\n%s", p, out)
-	}
-}
-
-func build(t *testing.T) (binary string) {
-	t.Helper()
-	binary = filepath.Join(t.TempDir(), "example")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return binary
-}
-
-func execute(t *testing.T, binary, url string) (out string, err error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary)
-	cmd.Env = append(os.Environ(), exampleredis.Env+"="+url)
-	text, err := cmd.CombinedOutput()
-	return string(text), err
 }

@@ -76,8 +76,11 @@ func (s *studio) hung(ctx context.Context) error {
 	for _, e := range dead.Errors {
 		s.journal.line("attempt", broken, "%d took %d ms: %s", e.Attempt, e.Took.Milliseconds(), e.Error)
 	}
-	_, err = s.queue.Dead().Delete(ctx, id) // somebody has looked at it
-	return err
+	if _, err = s.queue.Dead().Delete(ctx, id); err != nil {
+		return err
+	}
+	s.journal.line("deleted", broken, "from the dead, now that somebody has looked at it")
+	return nil
 }
 
 // unwanted is a job that is cancelled while it runs.

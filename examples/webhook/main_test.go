@@ -1,21 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pawlq/pawl/internal/exampleredis"
+	"github.com/pawlq/pawl/internal/exampletest"
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
@@ -80,10 +71,10 @@ var answered = map[string][]string{
 
 func TestEachWebhookIsDeliveredOnceOrDeadWithItsReason(t *testing.T) {
 	t.Parallel()
-	binary := build(t)
+	binary := exampletest.Build(t)
 	t.Run("on the Redis inside the example", func(t *testing.T) {
 		t.Parallel()
-		out, err := command(t, binary, "").CombinedOutput()
+		out, err := exampletest.Command(t, binary, "").CombinedOutput()
 		require.NoError(t, err, string(out))
 		requireStories(t, string(out))
 		require.True(t, strings.HasSuffix(string(out), "\npawl webhook: ok\n"), "the last line of:\n%s", out)
@@ -91,81 +82,25 @@ func TestEachWebhookIsDeliveredOnceOrDeadWithItsReason(t *testing.T) {
 	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t)
-		out, err := command(t, binary, "redis://"+server.Addr()).CombinedOutput()
+		out, err := exampletest.Command(t, binary, "redis://"+server.Addr()).CombinedOutput()
 		require.NoError(t, err, string(out))
 		requireStories(t, string(out))
-		requireNoKeys(t, server)
+		exampletest.RequireNoKeys(t, server)
 	})
 	t.Run("told to stop, it drains and leaves nothing", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t)
-		out, err := terminate(t, "A worker starts", command(t, binary, "redis://"+server.Addr()))
+		out, err := exampletest.Terminate(t, "A worker starts", exampletest.Command(t, binary, "redis://"+server.Addr()))
 		require.Error(t, err, out)
 		require.NotContains(t, out, "pawl webhook: ok")
-		requireNoKeys(t, server)
+		exampletest.RequireNoKeys(t, server)
 	})
 }
 
 func requireStories(t *testing.T, out string) {
 	t.Helper()
-	requireStory(t, out, told)
+	exampletest.RequireStory(t, out, told)
 	for _, patterns := range answered {
-		requireStory(t, out, patterns)
+		exampletest.RequireStory(t, out, patterns)
 	}
-}
-
-// requireStory fails unless each pattern matches a line, in their order.
-func requireStory(t *testing.T, out string, patterns []string) {
-	t.Helper()
-	lines := strings.Split(out, "\n")
-	for _, p := range patterns {
-		re := regexp.MustCompile(p)
-		for len(lines) > 0 && !re.MatchString(lines[0]) {
-			lines = lines[1:]
-		}
-		require.NotEmpty(t, lines, "no line, after those before it, matches %s in:\n%s", p, out)
-		lines = lines[1:]
-	}
-}
-
-func requireNoKeys(t *testing.T, server *redistest.Server) {
-	t.Helper()
-	keys, err := server.Client(t).Keys(t.Context(), "*").Result()
-	require.NoError(t, err)
-	require.Empty(t, keys)
-}
-
-func build(t *testing.T) (binary string) {
-	t.Helper()
-	binary = filepath.Join(t.TempDir(), "example")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return binary
-}
-
-func command(t *testing.T, binary, url string) *exec.Cmd {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, binary)
-	cmd.Env = append(os.Environ(), exampleredis.Env+"="+url)
-	return cmd
-}
-
-// terminate sends SIGTERM once the program has printed a line with the text.
-func terminate(t *testing.T, text string, cmd *exec.Cmd) (out string, err error) {
-	t.Helper()
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	var printed strings.Builder
-	lines := bufio.NewReader(io.TeeReader(stdout, &printed))
-	for line := ""; !strings.Contains(line, text); {
-		line, err = lines.ReadString('\n')
-		require.NoError(t, err, printed.String())
-	}
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	_, err = io.Copy(io.Discard, lines)
-	require.NoError(t, err)
-	return printed.String(), cmd.Wait()
 }
