@@ -84,12 +84,13 @@ func frozen(t *testing.T) (*env, *redistest.Proxy, *process, pawl.ID) {
 	return e, proxy, p, job.ID
 }
 
-// layout is every key of q but the lanes, and the tokens, which are hints.
+// layout is every key of q but the lanes, the tokens, which are hints, and the
+// beats of the workers, which come with time.
 func layout(t *testing.T, e *env) map[string]string {
 	t.Helper()
 	keys := redistest.Dump(t.Context(), e.Redis, "pawl:{q}:")
 	for key := range keys {
-		if strings.Contains(key, ":lane:") || strings.HasSuffix(key, ":wake") {
+		if strings.Contains(key, ":lane:") || strings.HasSuffix(key, ":wake") || strings.Contains(key, ":workers") {
 			delete(keys, key)
 		}
 	}

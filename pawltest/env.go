@@ -57,15 +57,20 @@ func New(t testing.TB, cfg pawl.Config) *Env {
 		Addr: "127.0.0.1:6379", PoolSize: 1000,
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
 	})
-	t.Cleanup(func() {
-		_ = rdb.Close()
-		server.Close()
-	})
 	e := &Env{Redis: rdb, t: t, bubble: inBubble(), namespace: cfg.Namespace, limit: maxRunsOfAJob,
 		runners: map[*pawl.Worker]*runner{}, changed: make(chan struct{})}
 	if e.namespace == "" {
 		e.namespace = "pawl"
 	}
+	t.Cleanup(func() {
+		_ = rdb.Close()
+		server.Close()
+		if e.bubble {
+			// A call whose context ended may have left a read behind that waits to
+			// be sent again; a bubble must not end before it.
+			time.Sleep(10 * time.Second)
+		}
+	})
 	// The last of the hooks: what it tells of, the others know.
 	cfg.Hooks = append(cfg.Hooks[:len(cfg.Hooks):len(cfg.Hooks)], &hook{e})
 	client, err := pawl.New(rdb, cfg)

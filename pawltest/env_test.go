@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
@@ -42,6 +44,37 @@ func TestAdvanceMovesTheServersClockToo(t *testing.T) {
 		env.Advance(time.Hour + time.Second)
 		require.Equal(t, time.Hour+time.Second, env.Redis.Time(t.Context()).Val().Sub(before))
 		require.Zero(t, env.Redis.Exists(t.Context(), "mine").Val())
+	})
+}
+
+// slowOnce is a hook that lets the next call wait.
+type slowOnce struct{ wait atomic.Int64 }
+
+func (s *slowOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *slowOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		time.Sleep(time.Duration(s.wait.Swap(0)))
+		return next(ctx, cmd)
+	}
+}
+
+func (s *slowOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestATestMayEndBeforeTheCallsItGaveUp(t *testing.T) {
+	t.Parallel()
+	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
+		q := env.Client.Queue("emails")
+		enqueue(t, env, "emails", welcome{1})
+		var slow slowOnce
+		env.Redis.AddHook(&slow)
+		slow.wait.Store(int64(5 * time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := q.Stats(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
