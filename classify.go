@@ -72,9 +72,8 @@ func classifyReply(text string) class {
 	switch {
 	case strings.HasPrefix(text, "ERR max number of clients"):
 		return classRefused
-	case strings.Contains(text, unauthenticated),
-		strings.Contains(text, "can't run this command"), strings.Contains(text, "ACL failure in script"):
-		return classDenied // the last two are of 7.0 and 7.2, for a command in a script
+	case strings.Contains(text, unauthenticated), forbids(text):
+		return classDenied
 	}
 	// Redis 6 and miniredis put a script's inner error behind words of their own.
 	if strings.Contains(text, "script") || strings.Contains(text, "<string>") {
@@ -85,4 +84,15 @@ func classifyReply(text string) class {
 		}
 	}
 	return classBroken
+}
+
+// forbids reports whether the text is a refusal by the ACL. Within a script
+// each version has words of its own.
+func forbids(text string) bool {
+	for _, words := range []string{"NOPERM", "ACL failure", "can't run this command", "can't access at least one"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
 }

@@ -135,7 +135,7 @@ type queueState struct {
 	lanes  lanePool
 	batch  batcher
 
-	listing listing
+	listAt atomic.Int64 // when to put it on the list of queues again, unix ms; see enlist
 }
 
 // wrap names the operation and the queue, and keeps the cause for errors.Is.

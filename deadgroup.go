@@ -21,7 +21,7 @@ type DeadGroup struct {
 // It walks all of them, in pages, as List does; errors as List.
 func (d *DeadLetters) Groups(ctx context.Context) ([]DeadGroup, error) {
 	groups := map[string]*DeadGroup{}
-	err := d.match(ctx, DeadFilter{}, func(page []deadEntry) bool {
+	err := d.match(ctx, DeadFilter{}, func(page []deadEntry) (more bool, err error) {
 		for _, e := range page {
 			print := fingerprint(e.job.Kind, e.job.Error)
 			g := groups[print]
@@ -32,7 +32,7 @@ func (d *DeadLetters) Groups(ctx context.Context) ([]DeadGroup, error) {
 			g.Count++
 			g.Example, g.Last = e.job.Error, e.job.DiedAt
 		}
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return nil, d.q.wrap("group dead", err)

@@ -31,8 +31,8 @@ type AttemptError struct {
 
 // DeadJob is a post-mortem: enough to find the cause and to run it again.
 type DeadJob struct {
-	// RawJob is the job as its last run saw it; Attempt is how many failed. Of a corrupt job only ID, Queue
-	// and Payload, the raw bytes, are known.
+	// RawJob is the job as its last run saw it; Attempt is how many failed. Of a
+	// corrupt job only ID, Queue and Payload, the raw bytes, are known.
 	RawJob
 	Reason DeadReason
 	Error  string // of the last attempt, cut at 4 KiB

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// DeadFilter picks dead jobs. Zero fields do not filter.
+// DeadFilter picks dead jobs. Zero fields do not filter. A Reason that is none of
+// the constants, and a Since after Until, are ErrInvalid.
 type DeadFilter struct {
 	Kind        string
 	Reason      DeadReason
@@ -20,6 +22,15 @@ type DeadFilter struct {
 	Since       time.Time // died at or after, by the server's clock
 	Until       time.Time // died before
 	Limit       int       // at most so many; 0 or less: all
+}
+
+// check refuses a filter that nothing can match.
+func (f *DeadFilter) check() error {
+	known := []DeadReason{"", ReasonExhausted, ReasonPermanent, ReasonUndecodable, ReasonCrashed, ReasonCorrupt, ReasonExpired, ReasonUnhandled}
+	if !slices.Contains(known, f.Reason) {
+		return invalidf("there is no reason %q to die: use one of the Reason constants", f.Reason)
+	}
+	return checkSpan(f.Since, f.Until)
 }
 
 func (f *DeadFilter) matches(d *DeadJob) bool {
@@ -49,17 +60,18 @@ func (f *DeadFilter) span(top string) (from, to string) {
 // List walks the dead jobs that match, in the order of their deaths, in pages.
 // It ends with those that were dead when it began. Jobs that are redriven or
 // deleted meanwhile may or may not be seen; none is seen twice. An error ends
-// the walk: ErrNotFound if the queue never had a job or a worker. Each page
-// waits no longer than ctx, or 5 s if ctx has no deadline.
+// the walk: ErrInvalid, a filter that nothing can match; ErrNotFound, the queue
+// never had a job or a worker. Each page waits no longer than ctx, or 5 s if ctx
+// has no deadline.
 func (d *DeadLetters) List(ctx context.Context, f DeadFilter) iter.Seq2[DeadJob, error] {
 	return func(yield func(DeadJob, error) bool) {
-		err := d.match(ctx, f, func(page []deadEntry) bool {
+		err := d.match(ctx, f, func(page []deadEntry) (more bool, err error) {
 			for _, e := range page {
 				if !yield(e.job, nil) {
-					return false
+					return false, nil
 				}
 			}
-			return true
+			return true, nil
 		})
 		if err != nil {
 			yield(DeadJob{}, d.q.wrap("list dead", err))
@@ -73,10 +85,18 @@ type deadEntry struct {
 	job DeadJob
 }
 
+func messages(entries []deadEntry) []redis.XMessage {
+	page := make([]redis.XMessage, len(entries))
+	for i, e := range entries {
+		page[i] = e.XMessage
+	}
+	return page
+}
+
 // match hands on pages of the entries that match, of those that are there when
-// it is called and no more than f.Limit, until a page is refused.
-func (d *DeadLetters) match(ctx context.Context, f DeadFilter, take func([]deadEntry) bool) error {
-	top, err := d.begin(ctx)
+// it is called and no more than f.Limit, until take wants no more or fails.
+func (d *DeadLetters) match(ctx context.Context, f DeadFilter, take func([]deadEntry) (more bool, err error)) error {
+	top, err := d.begin(ctx, f)
 	if err != nil || top == "" {
 		return err
 	}
@@ -84,7 +104,10 @@ func (d *DeadLetters) match(ctx context.Context, f DeadFilter, take func([]deadE
 }
 
 // begin is the last entry that a walk is to look at, or "" if there is none.
-func (d *DeadLetters) begin(ctx context.Context) (top string, err error) {
+func (d *DeadLetters) begin(ctx context.Context, f DeadFilter) (top string, err error) {
+	if err := f.check(); err != nil {
+		return "", err
+	}
 	if err := d.q.exist(ctx); err != nil {
 		return "", err
 	}
@@ -92,10 +115,10 @@ func (d *DeadLetters) begin(ctx context.Context) (top string, err error) {
 }
 
 // matchUpTo is match of the entries up to top.
-func (d *DeadLetters) matchUpTo(ctx context.Context, f DeadFilter, top string, take func([]deadEntry) bool) error {
+func (d *DeadLetters) matchUpTo(ctx context.Context, f DeadFilter, top string, take func([]deadEntry) (more bool, err error)) error {
 	from, to := f.span(top)
 	found := 0
-	return d.walk(ctx, from, to, func(page []redis.XMessage) bool {
+	return d.walk(ctx, from, to, func(page []redis.XMessage) (more bool, err error) {
 		var matching []deadEntry
 		for _, e := range page {
 			if job := d.entry(e); f.matches(&job) {
@@ -106,7 +129,12 @@ func (d *DeadLetters) matchUpTo(ctx context.Context, f DeadFilter, top string, t
 			matching = matching[:min(len(matching), f.Limit-found)]
 		}
 		found += len(matching)
-		return (len(matching) == 0 || take(matching)) && (f.Limit <= 0 || found < f.Limit)
+		if len(matching) > 0 {
+			if more, err = take(matching); err != nil || !more {
+				return false, err
+			}
+		}
+		return f.Limit <= 0 || found < f.Limit, nil
 	})
 }
 
@@ -121,11 +149,14 @@ func (d *DeadLetters) top(ctx context.Context) (string, error) {
 	})
 }
 
-// walk hands on pages of entries until one is refused.
-func (d *DeadLetters) walk(ctx context.Context, from, to string, take func([]redis.XMessage) bool) error {
+// walk hands on pages of entries until take wants no more or fails.
+func (d *DeadLetters) walk(ctx context.Context, from, to string, take func([]redis.XMessage) (more bool, err error)) error {
 	for {
 		page, err := d.page(ctx, from, to)
-		if err != nil || len(page) == 0 || !take(page) {
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		if more, err := take(page); err != nil || !more {
 			return err
 		}
 		from = "(" + page[len(page)-1].ID

@@ -12,7 +12,9 @@ import (
 )
 
 // DeadLetters is the dead-letter queue of a queue: one post-mortem per job that
-// gave up. Safe for concurrent use. Its calls last as long as those of Queue.
+// gave up. Safe for concurrent use. Its calls last as long as those of Queue, but
+// that a walk (List, Groups, Purge, RedriveAll) goes on, page by page, until it is
+// done or ctx ends, and Watch until ctx ends.
 type DeadLetters struct{ q *queueState }
 
 // Dead is the queue's dead-letter queue.
@@ -67,23 +69,15 @@ func (d *DeadLetters) Delete(ctx context.Context, ids ...ID) (int, error) {
 
 // Purge removes the dead jobs that match for good, of those that are dead when
 // it is called, and returns how many; a job that is redriven meanwhile is left
-// alone, even if it dies again. The zero filter removes all. Errors as Delete.
+// alone, even if it dies again. The zero filter removes all. Errors as Delete, and
+// ErrInvalid for a filter that nothing can match.
 func (d *DeadLetters) Purge(ctx context.Context, f DeadFilter) (int, error) {
 	n := 0
-	var failure error
-	err := d.match(ctx, f, func(matching []deadEntry) bool {
-		page := make([]redis.XMessage, len(matching))
-		for i, e := range matching {
-			page[i] = e.XMessage
-		}
-		marks, err := d.remove(ctx, "purged", 0, page)
-		failure = err
+	err := d.match(ctx, f, func(matching []deadEntry) (more bool, err error) {
+		marks, err := d.remove(ctx, "purged", 0, messages(matching))
 		n += strings.Count(marks, "k")
-		return err == nil
+		return true, err
 	})
-	if err == nil {
-		err = failure
-	}
 	return n, d.q.wrap("purge dead", err)
 }
 

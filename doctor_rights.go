@@ -169,17 +169,6 @@ func judgeRights(keys, tried string, no, probeNo, popNo error, said []string) Fi
 	return good("the user may run all that pawl sends, on the keys %s*", tried)
 }
 
-// forbids reports whether the text is a refusal by the ACL. Within a script
-// each version has words of its own.
-func forbids(text string) bool {
-	for _, words := range []string{"NOPERM", "ACL failure", "can't run this command", "can't access at least one"} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
-}
-
 func grants(commands []string) string {
 	return "+" + strings.ToLower(strings.Join(commands, " +"))
 }

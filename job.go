@@ -12,7 +12,7 @@ import (
 
 // ID is a job's id: a UUIDv7 made by the server, so ids of one queue sort by
 // age. Its time is when the job was enqueued, by the server's clock. The zero
-// ID is no job's.
+// ID is no job's. uuid.Parse of github.com/google/uuid makes one of its text.
 type ID = uuid.UUID
 
 // Headers travel with a job, outside its payload: trace context, tenant,

@@ -13,13 +13,21 @@ import (
 	"github.com/pawlq/pawl/internal/jobid"
 )
 
-// Filter picks jobs. Zero fields do not filter.
+// Filter picks jobs. Zero fields do not filter. A Since after Until is ErrInvalid.
 type Filter struct {
 	Kind   string
 	Header Header    // of this key and value
 	Since  time.Time // enqueued at or after, by the server's clock
 	Until  time.Time // enqueued before
 	Limit  int       // at most so many; 0 or less: all
+}
+
+// checkSpan refuses a span of time that nothing is in.
+func checkSpan(since, until time.Time) error {
+	if !since.IsZero() && !until.IsZero() && since.After(until) {
+		return invalidf("a filter has Since %v after Until %v: exchange them", since, until)
+	}
+	return nil
 }
 
 func (f *Filter) matches(j *RawJob) bool {
@@ -45,23 +53,23 @@ const listPage = 250
 // Jobs that were enqueued later are not seen. Those that go, change their state
 // or are rescheduled meanwhile may or may not be; none is seen twice, for which
 // it remembers the ids that it has passed, and each is as it stood when its page
-// was read. An error ends the walk:
-// ErrInvalid for another state, ErrNotFound if the queue never had a job or a
-// worker. Each page waits no longer than ctx, or 5 s if ctx has no deadline.
+// was read. An error ends the walk: ErrInvalid for another state or a filter that
+// nothing can match, ErrNotFound if the queue never had a job or a worker. Each
+// page waits no longer than ctx, or 5 s if ctx has no deadline.
 func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
 		matched, seen := 0, map[string]bool{}
-		err := q.walk(ctx, s, func(page []JobInfo) bool {
+		err := q.walk(ctx, s, f, func(page []JobInfo) (more bool, err error) {
 			for _, info := range page {
 				if seen[info.text] || !f.matches(&info.RawJob) {
 					continue
 				}
 				seen[info.text] = true
 				if matched++; !yield(info, nil) || matched == f.Limit {
-					return false
+					return false, nil
 				}
 			}
-			return true
+			return true, nil
 		})
 		if err != nil {
 			yield(JobInfo{}, q.wrap("list", err))
@@ -69,12 +77,16 @@ func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, 
 	}
 }
 
-// walk hands on pages of the jobs of a state until one is refused.
-func (q *queueState) walk(ctx context.Context, s State, take func([]JobInfo) bool) error {
+// walk hands on pages of the jobs of a state until take wants no more or fails.
+// Of f it only looks whether anything can match.
+func (q *queueState) walk(ctx context.Context, s State, f Filter, take func([]JobInfo) (more bool, err error)) error {
 	switch s {
 	case StateReady, StateDelayed, StateRunning, StateDead:
 	default:
 		return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning or StateDead", s)
+	}
+	if err := checkSpan(f.Since, f.Until); err != nil {
+		return err
 	}
 	if err := q.exist(ctx); err != nil {
 		return err
@@ -95,7 +107,7 @@ func (q *queueState) walk(ctx context.Context, s State, take func([]JobInfo) boo
 
 // walkSources passes over jobs that are younger than the walk, or it would not
 // end where each job that is seen makes another one.
-func (q *queueState) walkSources(ctx context.Context, s State, sources []string, take func([]JobInfo) bool) error {
+func (q *queueState) walkSources(ctx context.Context, s State, sources []string, take func([]JobInfo) (more bool, err error)) error {
 	last, err := q.lastID(ctx)
 	if err != nil {
 		return err
@@ -109,8 +121,8 @@ func (q *queueState) walkSources(ctx context.Context, s State, sources []string,
 			infos := q.infos(page, s, now)
 			all := len(infos)
 			infos = slices.DeleteFunc(infos, func(j JobInfo) bool { return j.ID != (ID{}) && jobid.Micros(j.ID) > last })
-			if !take(infos) {
-				return nil
+			if more, err := take(infos); err != nil || !more {
+				return err
 			}
 			if score, id = page[1], page[2]; id == "" || source == "fresh" && len(infos) < all {
 				break
@@ -139,7 +151,7 @@ func (q *queueState) lastID(ctx context.Context) (int64, error) {
 // walkRunning takes the ids first: a lease moves whenever it is renewed, and a
 // walk along the leases would meet one job again and miss another. There are no
 // more of them than the fleet has slots.
-func (q *queueState) walkRunning(ctx context.Context, take func([]JobInfo) bool) error {
+func (q *queueState) walkRunning(ctx context.Context, take func([]JobInfo) (more bool, err error)) error {
 	ids, err := q.leasedIDs(ctx)
 	if err != nil {
 		return err
@@ -162,8 +174,8 @@ func (q *queueState) walkRunning(ctx context.Context, take func([]JobInfo) bool)
 		if err := q.nameWorkers(ctx, now, named); err != nil {
 			return err
 		}
-		if !take(infos) {
-			return nil
+		if more, err := take(infos); err != nil || !more {
+			return err
 		}
 		// It may have stopped before the last of them, at a megabyte.
 		ids = ids[max(1, slices.Index(ids, page[2])+1):]
@@ -196,13 +208,13 @@ func (q *queueState) leasedIDs(ctx context.Context) ([]string, error) {
 	}
 }
 
-func (q *queueState) walkDead(ctx context.Context, take func([]JobInfo) bool) error {
+func (q *queueState) walkDead(ctx context.Context, take func([]JobInfo) (more bool, err error)) error {
 	d := &DeadLetters{q}
 	top, err := d.top(ctx)
 	if err != nil || top == "" {
 		return err
 	}
-	return d.walk(ctx, "-", top, func(page []redis.XMessage) bool {
+	return d.walk(ctx, "-", top, func(page []redis.XMessage) (more bool, err error) {
 		var infos []JobInfo
 		for _, e := range page {
 			id, _ := e.Values["i"].(string)

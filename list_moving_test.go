@@ -140,3 +140,43 @@ func TestACorruptJobGoesBackAsTheBytesItWas(t *testing.T) {
 		}
 	})
 }
+
+// An empty answer would hide a slip of the pen.
+func TestAFilterThatNothingCanMatchIsInvalid(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		ctx, q := t.Context(), e.Queue("q")
+		put(t, q, 1)
+		now := time.Now()
+		for _, f := range []pawl.DeadFilter{{Reason: "permenant"}, {Since: now, Until: now.Add(-1)}} {
+			for _, err := range q.Dead().List(ctx, f) {
+				require.ErrorIs(t, err, pawl.ErrInvalid)
+			}
+			_, err := q.Dead().Purge(ctx, f)
+			require.ErrorIs(t, err, pawl.ErrInvalid)
+			_, err = q.Dead().RedriveAll(ctx, f, pawl.Redrive{})
+			require.ErrorIs(t, err, pawl.ErrInvalid)
+		}
+		f := pawl.Filter{Since: now, Until: now.Add(-1)}
+		for _, err := range q.List(ctx, pawl.StateReady, f) {
+			require.ErrorIs(t, err, pawl.ErrInvalid)
+		}
+		_, err := q.Purge(ctx, pawl.StateReady, f)
+		require.ErrorIs(t, err, pawl.ErrInvalid)
+		n, err := q.Purge(ctx, pawl.StateReady, pawl.Filter{Since: now.Add(time.Hour), Until: now.Add(time.Hour)})
+		require.NoError(t, err, "nothing is in it, but it is a span")
+		require.Zero(t, n)
+	})
+}
+
+func TestACheckOfAQueueThatNeverWasIsNotFound(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		_, err := e.Client.Queue("typo").Check(t.Context())
+		require.ErrorIs(t, err, pawl.ErrNotFound)
+		put(t, e.Queue("q"), 1)
+		found, err := e.Client.Queue("q").Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found)
+	})
+}

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -122,6 +123,9 @@ func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
 func (x *modelMachine) check() error {
 	if x.viaQueue() {
 		found, err := x.q.Check(context.Background())
+		if errors.Is(err, ErrNotFound) && len(x.m.jobs) == 0 {
+			err = nil
+		}
 		if err == nil && len(found) > 0 {
 			err = fmt.Errorf("Check: %v", found)
 		}

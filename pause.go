@@ -10,9 +10,8 @@ import (
 // Config.DeadRetention, and pauses a queue until it is resumed.
 const Forever time.Duration = -1
 
-// pausedForever is the ms that stand for a pause without an end: the last of the
-// year 9999.
-const pausedForever = 253402300799999
+// pausedForever is the ms that stand for a pause without an end.
+const pausedForever = lastMilli
 
 // Pause stops leasing, here and in every worker, from the moment it returns;
 // running jobs go on, what was leased in the moment before among them. After d,
@@ -30,7 +29,7 @@ func (q *Queue) Pause(ctx context.Context, d time.Duration) error {
 	case d == 0 || d == Forever:
 		ms = -1
 	case d < 0 || d > maxWait:
-		return q.wrap("pause", invalidf("a pause of %v: give a time above 0 and of at most 100 years, or Forever", d))
+		return q.wrap("pause", invalidf("a pause of %v: give a time above 0 and of at most 100 years, or Forever, which is 0 too", d))
 	}
 	return q.wrap("pause", q.setPause(ctx, ms))
 }

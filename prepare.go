@@ -155,11 +155,14 @@ func storedPolicy(r *record.Record) policy {
 	return p
 }
 
+// lastMilli is the last of the year 9999, beyond which no time is looked at.
+const lastMilli = 253402300799999
+
 // ceilTime is t in milliseconds since the epoch, rounded up: never early.
 func ceilTime(t time.Time) int64 {
 	switch y := t.UTC().Year(); { // far beyond, milliseconds wrap
 	case y > 9999:
-		return pausedForever
+		return lastMilli
 	case y < 1:
 		return 0
 	}

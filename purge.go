@@ -16,15 +16,14 @@ import (
 //
 // It works in steps of up to 500 jobs, each whole, until it is done or ctx ends;
 // the jobs of the steps before an error are gone, and counted. Errors:
-// ErrInvalid, StateRunning or another state; ErrNotFound if the queue never had
+// ErrInvalid, StateRunning, another state or a filter that nothing can match; ErrNotFound if the queue never had
 // a job or a worker; ErrUnconfirmed, and up to 500 jobs more may be gone.
 func (q *Queue) Purge(ctx context.Context, s State, f Filter) (int64, error) {
 	if s == StateRunning {
 		return 0, q.wrap("purge", invalidf("running jobs are not purged: end each by Cancel"))
 	}
 	n := int64(0)
-	var failure error
-	err := q.walk(ctx, s, func(page []JobInfo) bool {
+	err := q.walk(ctx, s, f, func(page []JobInfo) (more bool, err error) {
 		var matching []JobInfo
 		for _, info := range page {
 			if f.matches(&info.RawJob) && (f.Limit <= 0 || n+int64(len(matching)) < int64(f.Limit)) {
@@ -33,12 +32,8 @@ func (q *Queue) Purge(ctx context.Context, s State, f Filter) (int64, error) {
 		}
 		gone, err := q.erase(ctx, s, matching)
 		n += int64(gone)
-		failure = err
-		return err == nil && (f.Limit <= 0 || n < int64(f.Limit))
+		return f.Limit <= 0 || n < int64(f.Limit), err
 	})
-	if err == nil {
-		err = failure
-	}
 	return n, q.wrap("purge", err)
 }
 
@@ -47,11 +42,18 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 	if len(jobs) == 0 {
 		return 0, nil
 	}
+	if s == StateDead {
+		page := make([]redis.XMessage, len(jobs))
+		for i, j := range jobs {
+			page[i] = redis.XMessage{ID: j.place, Values: map[string]any{"i": j.text}}
+		}
+		marks, err := (&DeadLetters{q}).remove(ctx, "purged", 0, page)
+		return strings.Count(marks, "k"), err
+	}
 	k := &q.keys
 	keys := k.living(k.meta, k.minutes, laneKey)
 	fixed := len(keys)
 	args := []any{string(s)}
-	var dead []redis.XMessage
 	for _, j := range jobs {
 		unique := 0
 		if j.Unique != "" {
@@ -59,15 +61,8 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 			unique = len(keys) - fixed
 		}
 		args = append(args, j.text, unique)
-		dead = append(dead, redis.XMessage{ID: j.place, Values: map[string]any{"i": j.text}})
 	}
-	var marks string
-	var err error
-	if s == StateDead {
-		marks, err = (&DeadLetters{q}).remove(ctx, "purged", 0, dead)
-	} else {
-		marks, err = q.call(ctx, scriptPurge, keys, args...)
-	}
+	marks, err := q.call(ctx, scriptPurge, keys, args...)
 	return strings.Count(marks, "k"), err
 }
 
@@ -104,7 +99,7 @@ func (q *Queue) destroy(ctx context.Context) error {
 	_, err = await(ctx, q.client.rdb, func(ctx context.Context) (int64, error) {
 		return q.client.rdb.SRem(ctx, queuesKey(q.client.namespace), q.name).Result()
 	})
-	q.listing.next.Store(0)
+	q.listAt.Store(0)
 	if err == nil && word == "missing" && left == 0 {
 		err = q.missing()
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 // Queue enqueues, inspects and controls one queue. It is a handle: cheap to
-// make, safe for concurrent use. Each call but Check waits no longer than its
-// ctx, or 5 s if that has no deadline. A Queue comes from Client.Queue; the zero
+// make, safe for concurrent use. A call waits no longer than its ctx, or 5 s if
+// that has no deadline; List, Purge, Destroy and Check go in steps, and wait so
+// for each of them. A Queue comes from Client.Queue; the zero
 // Queue is of no use.
 type Queue struct{ *queueState }
 

@@ -64,7 +64,7 @@ func (d *DeadLetters) Redrive(ctx context.Context, ids ...ID) (RedriveReport, er
 		ids = ids[n:]
 	}
 	if len(missing) > 0 {
-		return report, d.q.wrap("redrive", fmt.Errorf("%w among the dead: %s", ErrNotFound, strings.Join(missing, ", ")))
+		return report, d.q.wrap("redrive", fmt.Errorf("%w among the dead (Queue.Get says where a job is): %s", ErrNotFound, strings.Join(missing, ", ")))
 	}
 	return report, nil
 }
@@ -143,8 +143,9 @@ func (d *DeadLetters) graves(ctx context.Context, ids []ID) ([]redis.XMessage, e
 		}
 		entries := make([]redis.XMessage, len(ids))
 		for i, cmd := range cmds {
-			// After a hand edit the entry may be another job's.
-			if cmd != nil && len(cmd.Val()) == 1 && cmd.Val()[0].Values["i"] == texts[i] {
+			// After a hand edit the entry may be another job's, or be spelled in a
+			// way that no script would ever take for the same.
+			if cmd != nil && len(cmd.Val()) == 1 && cmd.Val()[0].Values["i"] == texts[i] && cmd.Val()[0].ID == places[i] {
 				entries[i] = cmd.Val()[0]
 			}
 		}

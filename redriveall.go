@@ -15,7 +15,8 @@ type Redrive struct {
 	// refused, if no job came or went meanwhile. Moved is 0.
 	DryRun bool
 	// Over spreads the jobs evenly over a time, so that a redrive is not an
-	// outage of its own: the call lasts as long. At most 100 years.
+	// outage of its own: the first goes at once, and the call ends with the last
+	// of n, after Over·(n−1)/n. At most 100 years.
 	Over time.Duration
 	// StopAfter ends the redrive once this many of its jobs died again. Without
 	// Over, no more than this many are under way at once: the next ones are moved
@@ -31,14 +32,14 @@ type Redrive struct {
 // so that it can be made again. Several at once move each job once. A report
 // whose DiedAgain has come to StopAfter is of a redrive that was stopped.
 //
-// Errors: ErrInvalid; ErrNotFound if the queue never had a job or a worker;
+// Errors: ErrInvalid, also of a filter that nothing can match; ErrNotFound if the queue never had a job or a worker;
 // ErrFull; ErrUnconfirmed, and some more may have been moved than the report
 // says; the context's.
 func (d *DeadLetters) RedriveAll(ctx context.Context, f DeadFilter, how Redrive) (RedriveReport, error) {
 	r := &redriving{d: d, how: how, begun: time.Now()}
 	err := r.check()
 	if err == nil {
-		r.top, err = d.begin(ctx)
+		r.top, err = d.begin(ctx, f)
 	}
 	if err == nil && r.top != "" {
 		r.seen = r.top
@@ -126,19 +127,10 @@ func (r *redriving) stopped() bool {
 
 // each hands on what matches, until the redrive is stopped.
 func (r *redriving) each(ctx context.Context, f DeadFilter, do func([]redis.XMessage) error) error {
-	var failure error
-	err := r.d.matchUpTo(ctx, f, r.top, func(matching []deadEntry) bool {
-		page := make([]redis.XMessage, len(matching))
-		for i, e := range matching {
-			page[i] = e.XMessage
-		}
-		failure = do(page)
-		return failure == nil && !r.stopped()
+	return r.d.matchUpTo(ctx, f, r.top, func(matching []deadEntry) (more bool, err error) {
+		err = do(messages(matching))
+		return !r.stopped(), err
 	})
-	if err == nil {
-		err = failure
-	}
-	return err
 }
 
 // A paced redrive moves what is due every so often, not job by job; one that
@@ -188,7 +180,7 @@ func (r *redriving) recount(ctx context.Context) error {
 	if err := r.forgetEnded(ctx); err != nil {
 		return err
 	}
-	return r.d.walk(ctx, "("+r.seen, "+", func(page []redis.XMessage) bool {
+	return r.d.walk(ctx, "("+r.seen, "+", func(page []redis.XMessage) (more bool, err error) {
 		for _, e := range page {
 			if id, _ := e.Values["i"].(string); r.moved[id] {
 				r.report.DiedAgain++
@@ -197,7 +189,7 @@ func (r *redriving) recount(ctx context.Context) error {
 			}
 			r.seen = e.ID
 		}
-		return true
+		return true, nil
 	})
 }
 

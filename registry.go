@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -173,9 +172,6 @@ func (q *queueState) nameWorkers(ctx context.Context, now time.Time, infos []*Jo
 	return nil
 }
 
-// listing keeps a queue on the list of its namespace.
-type listing struct{ next atomic.Int64 } // unix ms
-
 // The list is written to once in a while, not once and for all: the queue may be
 // destroyed, and used again.
 const (
@@ -187,15 +183,15 @@ const (
 // enlist puts the queue on the list, if it has not been for a while. It waits for
 // the answer, since a program may end after its first enqueue, but not for long.
 func (q *queueState) enlist() {
-	now, next := time.Now().UnixMilli(), q.listing.next.Load()
-	if now < next || !q.listing.next.CompareAndSwap(next, now+listEvery.Milliseconds()) {
+	now, at := time.Now().UnixMilli(), q.listAt.Load()
+	if now < at || !q.listAt.CompareAndSwap(at, now+listEvery.Milliseconds()) {
 		return
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if q.client.rdb.SAdd(context.Background(), queuesKey(q.client.namespace), q.name).Err() != nil {
-			q.listing.next.Store(now + listAgain.Milliseconds())
+			q.listAt.Store(now + listAgain.Milliseconds())
 		}
 	}()
 	within(done, listPatience)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl/internal/jobid"
 )
 
 // A lease moves due jobs with a priority among the priorities: a list that has
@@ -68,5 +70,23 @@ func TestGarbageInMetaDoesNotStopALease(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// No script would take such an entry for the one that it is: to read it again
+// and again would end only with the context.
+func TestARedriveOfAnEntrySpelledAnotherWayIsNotFound(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		h := r.one()
+		r.must("k", r.buryShot("", h))
+		id, ok := jobid.FromText(h.id)
+		require.True(t, ok)
+		r.do("HSET", r.k.index, h.id, "0"+r.grave(h.id))
+		report, err := r.q.Dead().Redrive(t.Context(), id)
+		require.ErrorIs(t, err, ErrNotFound)
+		require.Zero(t, report)
+		require.ErrorIs(t, r.q.Dead().RedriveWith(t.Context(), id, Define[int]("k").Args(1)), ErrNotFound)
 	})
 }

@@ -125,7 +125,7 @@ func (q *queueState) retire(ctx context.Context, now time.Time) {
 	}
 	d := &DeadLetters{q}
 	last := strconv.FormatInt(max(0, now.Add(-keep).UnixMilli()), 10)
-	_ = d.walk(ctx, "-", last, func(page []redis.XMessage) bool {
+	_ = d.walk(ctx, "-", last, func(page []redis.XMessage) (more bool, err error) {
 		// What it has removed is not to be lost on the hooks with its answer.
 		patient, cancel := context.WithTimeout(ctx, 2*laneTrust)
 		defer cancel()
@@ -135,7 +135,7 @@ func (q *queueState) retire(ctx context.Context, now time.Time) {
 				"queue", q.name, "first", page[0].ID, "last", page[len(page)-1].ID, "error", err)
 		}
 		if err != nil {
-			return false
+			return false, err
 		}
 		for i, e := range page {
 			switch marks[i] {
@@ -145,7 +145,7 @@ func (q *queueState) retire(ctx context.Context, now time.Time) {
 				q.client.log.Warn("pawl: an old post-mortem that the index of the dead did not name was removed", "queue", q.name, "entry", e.ID)
 			}
 		}
-		return ctx.Err() == nil
+		return ctx.Err() == nil, nil
 	})
 }
 
