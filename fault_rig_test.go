@@ -109,3 +109,10 @@ func within(t *testing.T, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// measured logs a figure of docs/failure-modes.md in one form: the row or case of
+// a fault, what was waited for, and for how long.
+func measured(t *testing.T, row, what string, took time.Duration) {
+	t.Helper()
+	t.Logf("measured %s: %s after %v", row, what, took.Round(time.Millisecond))
+}
