@@ -126,9 +126,9 @@ func notAnExample() { b++ }
 	require.Equal(t, []string{"a++   // more\n", "b++\n"}, blocks)
 }
 
-// TestTheReadmeNamesTestsThatExist holds the table of what happens when.
-func TestTheReadmeNamesTestsThatExist(t *testing.T) {
-	t.Parallel()
+// testNames are the tests that there are, in all packages.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
 	exist := map[string]bool{}
 	for file, text := range sources(t, ".go") {
 		if !strings.HasSuffix(file, "_test.go") {
@@ -138,10 +138,19 @@ func TestTheReadmeNamesTestsThatExist(t *testing.T) {
 			exist[m[1]] = true
 		}
 	}
-	readme := string(sources(t, ".md")["README.md"])
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(readme, -1)
-	require.Greater(t, len(named), 10)
-	for _, m := range named {
-		require.True(t, exist[m[1]], "README.md names %s, and there is no such test", m[1])
+	return exist
+}
+
+// The pages name tests that exist: the README's table of what happens when, the
+// guarantees, the faults.
+func TestThePagesNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	exist := testNames(t)
+	for page, atLeast := range map[string]int{"README.md": 10, "docs/guarantees.md": 1, "docs/failure-modes.md": 50} {
+		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(sources(t, ".md")[page]), -1)
+		require.GreaterOrEqual(t, len(named), atLeast, page)
+		for _, m := range named {
+			require.True(t, exist[m[1]], "%s names %s, and there is no such test", page, m[1])
+		}
 	}
 }
