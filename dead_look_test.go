@@ -187,7 +187,7 @@ func TestAPageIsBoundedByBytes(t *testing.T) {
 		w.HandleRaw("raw", func(context.Context, *pawl.RawJob) error { return pawl.Permanent(fmt.Errorf("no")) })
 		e.Run(w, "dead", small+large)
 		sizes := &replies{}
-		e.Redis.AddHook(sizes)
+		e.App.AddHook(sizes)
 		require.Len(t, listedDead(t, e, pawl.DeadFilter{}), small+large)
 		require.Less(t, sizes.largest.Load(), int64(1_000_000+2*size))
 		require.Less(t, sizes.calls.Load(), int64(10))

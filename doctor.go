@@ -41,33 +41,30 @@ func (f Finding) String() string {
 //
 // Doctor fails only if the server cannot be reached or ctx ends, and waits no
 // longer than ctx, or 5 s if it has no deadline. It sends INFO, a few CONFIG
-// GET, to a cluster CLUSTER INFO, two scripts that cannot write and a BLPOP of
-// a key that nobody makes: five or six round trips, one after the other, of
+// GET, to a cluster CLUSTER INFO, three scripts that cannot write and a BLPOP of
+// a key that nobody makes: six or seven round trips, one after the other, of
 // which each master of a cluster gets the first ones. A command that the user
 // may not run leaves a line in the server's ACL LOG. It changes nothing, and may
 // be called at any time, by several goroutines at once.
 //
 // A worker whose Config.Logger takes warnings asks too when it starts, once for
-// each Client and without the rights, and logs what would hurt.
+// each Client and of the rights those that workers need, and logs what would
+// hurt.
 func (c *Client) Doctor(ctx context.Context) ([]Finding, error) {
 	if c == nil || c.rdb == nil {
 		return nil, fmt.Errorf("pawl: doctor: %w", invalidf("the client is nil: make one with New"))
 	}
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
-	findings, err := c.lookAtServer(ctx)
-	if err == nil {
-		findings = append(findings, c.rights(ctx))
-		err = context.Cause(ctx)
-	}
+	findings, err := c.look(ctx, true)
 	if err != nil {
 		return nil, fmt.Errorf("pawl: doctor: %w", err)
 	}
 	return findings, nil
 }
 
-// lookAtServer is Doctor without the rights.
-func (c *Client) lookAtServer(ctx context.Context) ([]Finding, error) {
+// look is Doctor, with all rights or only those of a worker.
+func (c *Client) look(ctx context.Context, all bool) ([]Finding, error) {
 	nodes, err := c.examine(ctx)
 	if err != nil {
 		return nil, err
@@ -78,7 +75,8 @@ func (c *Client) lookAtServer(ctx context.Context) ([]Finding, error) {
 		f.Check = check.name
 		findings = append(findings, f)
 	}
-	return append(findings, poolFinding(c.rdb)), nil
+	findings = append(findings, poolFinding(c.rdb), c.rights(ctx, all))
+	return findings, context.Cause(ctx)
 }
 
 // askDoctor has the first worker of a client warn of what would hurt, beside
@@ -93,7 +91,7 @@ func (w *Worker) askDoctor(ctx context.Context) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		findings, err := c.lookAtServer(ctx)
+		findings, err := c.look(ctx, false)
 		if err != nil {
 			c.examined.Store(false)
 		}

@@ -121,6 +121,7 @@ type warnings struct {
 	came chan struct{}
 	mu   sync.Mutex
 	of   []string // the checks
+	text []string // what was said of each
 }
 
 func (w *warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
@@ -128,10 +129,13 @@ func (w *warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= s
 func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == "pawl: the server's settings would hurt" {
 		r.Attrs(func(a slog.Attr) bool {
-			if a.Key == "check" {
-				w.mu.Lock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			switch a.Key {
+			case "check":
 				w.of = append(w.of, a.Value.String())
-				w.mu.Unlock()
+			case "text":
+				w.text = append(w.text, a.Value.String())
 				w.came <- struct{}{}
 			}
 			return true
@@ -142,26 +146,25 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 
 func TestTheFirstWorkerWarnsOfWhatHurts(t *testing.T) {
 	t.Parallel()
-	onRedis(t, func(t *testing.T, e *env) {
-		log := &warnings{Handler: slog.DiscardHandler, came: make(chan struct{}, 100)}
-		e.Client = e.NewClient(pawl.Config{Logger: slog.New(log)})
-		set(t, e.Redis, "maxmemory-policy", "allkeys-lru")
-		for i := range 2 {
-			w := e.Worker("emails", pawl.WorkerConfig{})
-			pawl.Handle(w, func(context.Context, *pawl.Job[Welcome]) error { return nil })
-			stop := e.Start(w)
-			if i == 0 {
-				for range 3 {
-					<-log.came
-				}
+	e := newEnv(t, redistest.Start(t).Client(t), nil) // with INFO and CONFIG
+	log := &warnings{Handler: slog.DiscardHandler, came: make(chan struct{}, 100)}
+	e.Client = e.NewClient(pawl.Config{Logger: slog.New(log)})
+	set(t, e.Redis, "maxmemory-policy", "allkeys-lru")
+	for i := range 2 {
+		w := e.Worker("emails", pawl.WorkerConfig{})
+		pawl.Handle(w, func(context.Context, *pawl.Job[Welcome]) error { return nil })
+		stop := e.Start(w)
+		if i == 0 {
+			for range 3 {
+				<-log.came
 			}
-			_, err := e.Queue("emails").Enqueue(t.Context(), Welcome{UserID: 42})
-			require.NoError(t, err)
-			e.Log.Wait(t, "done", i+1)
-			require.NoError(t, stop())
 		}
-		require.Equal(t, []string{"maxmemory-policy", "maxmemory", "appendonly"}, log.of)
-	})
+		_, err := e.Queue("emails").Enqueue(t.Context(), Welcome{UserID: 42})
+		require.NoError(t, err)
+		e.Log.Wait(t, "done", i+1)
+		require.NoError(t, stop())
+	}
+	require.Equal(t, []string{"maxmemory-policy", "maxmemory", "appendonly"}, log.of)
 }
 
 func TestAWorkerThatStopsAtOnceLeavesTheLookToTheNext(t *testing.T) {

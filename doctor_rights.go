@@ -54,19 +54,28 @@ end
 return said
 `
 
-// probed are the commands of the scripts, and those that a worker sends itself.
-var probed = []string{
-	"DEL KEY", "EXISTS KEY", "GET KEY", "HDEL KEY f", "HEXISTS KEY f", "HGET KEY f", "HGETALL KEY", "HINCRBY KEY f 1",
-	"HLEN KEY", "HMGET KEY f", "HRANDFIELD KEY", "HSCAN KEY 0", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1",
-	"PEXPIREAT KEY 1", "PTTL KEY", "SADD KEY m", "SET KEY v", "SMEMBERS KEY", "SREM KEY m", "TIME", "UNLINK KEY", "XADD KEY * f v", "XDEL KEY 1-1", "XLEN KEY", "XRANGE KEY - +",
-	"XREAD STREAMS KEY 0-0", "XREVRANGE KEY + -", "ZADD KEY 1 m", "ZCARD KEY", "ZCOUNT KEY 0 1", "ZMSCORE KEY m", "ZRANGE KEY 0 1",
-	"ZRANGEBYSCORE KEY 0 1", "ZREM KEY m", "ZSCAN KEY 0", "ZSCORE KEY m",
-}
+// Commands that are probed: those that a worker and a producer send, by a script
+// or alone, and those of the other calls. docs/security.md says which needs what.
+var (
+	workProbes = []string{
+		"DEL KEY", "GET KEY", "HDEL KEY f", "HEXISTS KEY f", "HGET KEY f", "HINCRBY KEY f 1", "HLEN KEY", "HMGET KEY f",
+		"HRANDFIELD KEY", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1", "PEXPIREAT KEY 1", "SET KEY v", "TIME",
+		"XADD KEY * f v", "XDEL KEY 1-1", "XLEN KEY", "XRANGE KEY - +", "XREVRANGE KEY + -", "ZADD KEY 1 m", "ZCARD KEY",
+		"ZCOUNT KEY 0 1", "ZMSCORE KEY m", "ZRANGE KEY 0 1", "ZRANGEBYSCORE KEY 0 1", "ZREM KEY m",
+	}
+	lookProbes = []string{
+		"EXISTS KEY", "HGETALL KEY", "HSCAN KEY 0", "PTTL KEY", "SCAN 0 COUNT 1", "UNLINK KEY", "XREAD STREAMS KEY 0-0",
+		"ZSCAN KEY 0", "ZSCORE KEY m",
+	}
+	workListProbes = []string{"SADD KEY m"} // of the list of queues
+	lookListProbes = []string{"SMEMBERS KEY", "SREM KEY m"}
+)
 
 // rights tries what the user may do, on keys of a queue that exists if the
-// program has named one: an ACL may be for that queue alone.
-func (c *Client) rights(ctx context.Context) Finding {
-	f, err := c.tryRights(ctx)
+// program has named one: an ACL may be for that queue alone. Without all, only
+// what a worker needs.
+func (c *Client) rights(ctx context.Context, all bool) Finding {
+	f, err := c.tryRights(ctx, all)
 	if err != nil {
 		f = notKnown("the scripts got no answer (%v): ask again when the server answers", err)
 	}
@@ -74,99 +83,91 @@ func (c *Client) rights(ctx context.Context) Finding {
 	return f
 }
 
-func (c *Client) tryRights(ctx context.Context) (Finding, error) {
+// trial is what the server said to those who tried.
+type trial struct {
+	script, probe, list, pop error    // refusals of whole calls
+	lacks                    []string // commands that the user may not run
+}
+
+func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
 	ctx, cancel := mostOf(ctx)
 	defer cancel()
 	name := c.anyQueue()
-	q := &queueState{client: c, name: name, keys: newKeyspace(c.namespace, name)}
-	k := &q.keys
-	_, no, err := consult(ctx, func(ctx context.Context) (any, error) {
-		look := &call{script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta}}
+	k := newKeyspace(c.namespace, name)
+	never := k.stop("doctor") // a key that nobody makes
+	probes, listProbes := workProbes, workListProbes
+	look := &call{script: scriptDeaths, keys: []string{k.dead}, args: []any{"+", "-"}}
+	if all {
+		probes, listProbes = slices.Concat(workProbes, lookProbes), slices.Concat(workListProbes, lookListProbes)
+		look = &call{script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta}}
+	}
+	var t trial
+	var err error
+	_, t.script, err = consult(ctx, func(ctx context.Context) (any, error) {
 		attempt(ctx, c.rdb, look)
 		return nil, look.err
 	})
 	if err != nil {
 		return Finding{}, err
 	}
-	never := k.stop("doctor") // a key that nobody makes
-	said, probeNo, err := consult(ctx, func(ctx context.Context) ([]string, error) {
-		args := make([]any, len(probed))
-		for i, words := range probed {
-			args[i] = words
+	try := func(key string, probes []string) (no, err error) {
+		said, no, err := consult(ctx, func(ctx context.Context) ([]string, error) {
+			args := make([]any, len(probes))
+			for i, words := range probes {
+				args[i] = words
+			}
+			return c.rdb.Eval(ctx, probe, []string{key}, args...).StringSlice()
+		})
+		for i, text := range said {
+			if forbids(text) {
+				command, _, _ := strings.Cut(probes[i], " ")
+				t.lacks = append(t.lacks, command)
+			}
 		}
-		return c.rdb.Eval(ctx, probe, []string{never}, args...).StringSlice()
+		return no, err
+	}
+	if t.probe, err = try(never, probes); err != nil {
+		return Finding{}, err
+	}
+	if t.list, err = try(queuesKey(c.namespace), listProbes); err != nil {
+		return Finding{}, err
+	}
+	_, t.pop, err = consult(ctx, func(ctx context.Context) (any, error) {
+		err := c.rdb.Do(ctx, "blpop", never, "0.01").Err()
+		if errors.Is(err, redis.Nil) || isRefusal(err) && !forbids(err.Error()) {
+			return nil, nil // other checks report the READONLY of a replica and the like
+		}
+		return nil, err
 	})
 	if err != nil {
 		return Finding{}, err
 	}
-	_, popNo, err := consult(ctx, func(ctx context.Context) (any, error) { return nil, tryPop(ctx, q, never) })
-	if err != nil {
-		return Finding{}, err
-	}
-	return judgeRights(c.namespace+":*", k.prefix, no, probeNo, popNo, said), nil
+	return t.judge(c.namespace, k.prefix), nil
 }
 
-// tryPop sends what a worker sends beside scripts. Not by TxPipeline: if MULTI
-// is refused, go-redis leaves the other answers unread on the connection.
-func tryPop(ctx context.Context, q *queueState, never string) error {
-	rdb, err := nodeOf(ctx, q)
-	if err != nil {
-		return err
-	}
-	pop := []any{"blpop", never, "0.01"}
-	single, ok := rdb.(*redis.Client)
-	if !ok { // a pipeline could go to several servers
-		return ignoreUnlessForbidden(q.client.rdb.Do(ctx, pop...).Err())
-	}
-	pipe := single.Pipeline()
-	_ = pipe.Do(ctx, "multi")
-	_ = pipe.Do(ctx, pop...) // which does not wait, in a transaction
-	_ = pipe.Do(ctx, "exec")
-	cmds, err := pipe.Exec(ctx)
-	for _, cmd := range cmds {
-		if no := cmd.Err(); isRefusal(no) && forbids(no.Error()) {
-			return no
-		}
-	}
-	return ignoreUnlessForbidden(err)
-}
-
-// ignoreUnlessForbidden passes over what the other checks report, such as the
-// READONLY of a replica.
-func ignoreUnlessForbidden(err error) error {
-	if errors.Is(err, redis.Nil) || isRefusal(err) && !forbids(err.Error()) {
-		return nil
-	}
-	return err
-}
-
-func judgeRights(keys, tried string, no, probeNo, popNo error, said []string) Finding {
-	var lacks []string
-	for i, text := range said {
-		if forbids(text) {
-			command, _, _ := strings.Cut(probed[i], " ")
-			lacks = append(lacks, command)
-		}
-	}
+func (t *trial) judge(namespace, tried string) Finding {
+	keys, list := namespace+":*", queuesKey(namespace)
 	var refusals []string
-	for _, err := range []error{no, probeNo, popNo} {
+	for _, err := range []error{t.script, t.probe, t.pop} {
 		if err != nil && forbids(err.Error()) && !slices.Contains(refusals, err.Error()) {
 			refusals = append(refusals, err.Error())
 		}
 	}
 	switch {
-	case len(lacks) > 0:
-		return wrong("the user may not run %s: give it the ACL rules %s ~%s", strings.Join(lacks, ", "), grants(lacks), keys)
+	case len(t.lacks) > 0:
+		return wrong("the user may not run %s: give it the ACL rules %s ~%s", strings.Join(t.lacks, ", "), grants(t.lacks), keys)
 	case len(refusals) > 0:
-		return wrong("the user may not run what pawl sends (%s): allow it EVALSHA, EVAL, BLPOP, MULTI, EXEC and the commands of the scripts, on the keys %s", strings.Join(refusals, "; "), keys)
-	case no != nil && classify(no) == classRefused:
-		return notKnown("the server runs no script now (%v): see what else is wrong, and ask again", no)
-	case no != nil:
-		return wrong("a script of pawl fails (%v): use a server that runs EVALSHA as Redis does, and a namespace whose keys nothing else makes", no)
-	case probeNo != nil:
+		return wrong("the user may not run what pawl sends (%s): allow it EVALSHA, EVAL, BLPOP and the commands of the scripts, on the keys %s", strings.Join(refusals, "; "), keys)
+	case t.list != nil && forbids(t.list.Error()):
+		return wrong("the user may not use the key %s (%v), so that Queues does not list what it makes: give it the ACL rule ~%s", list, t.list, list)
+	case t.script != nil && classify(t.script) == classRefused:
+		return notKnown("the server runs no script now (%v): see what else is wrong, and ask again", t.script)
+	case t.script != nil:
+		return wrong("a script of pawl fails (%v): use a server that runs EVALSHA as Redis does, and a namespace whose keys nothing else makes", t.script)
+	case t.probe != nil:
 		return notKnown("a script that reads runs; only Redis 7 or newer tells whether those that write may, without a write: enqueue a job to see")
 	}
-	return good("the user may run all that pawl sends, on the keys %s*", tried)
+	return good("the user may run all that pawl sends, on the keys %s* and %s", tried, list)
 }
 
 func grants(commands []string) string {

@@ -248,13 +248,15 @@ func TestDoctorNamesEachRightThatIsMissing(t *testing.T) {
 		rdb := as(t, s, "app", "~pawl:*", "+@all", "-"+command)
 		requireBad(t, findings(t, rdb)["rights"], "may not run "+command+":", "+"+strings.ToLower(command)+" ~pawl:*")
 	}
-	for _, command := range []string{"eval", "evalsha", "blpop", "multi", "exec"} {
+	for _, command := range []string{"eval", "evalsha", "blpop"} {
 		requireBad(t, findings(t, as(t, s, "app", "~pawl:*", "+@all", "-"+command))["rights"], "'"+command+"'")
 	}
 	requireBad(t, findings(t, as(t, s, "app", "~other:*", "+@all"))["rights"], "on the keys pawl:*")
 	requireBad(t, findings(t, as(t, s, "app", "%R~pawl:*", "+@all"))["rights"])
 
-	rdb := as(t, s, "app", "~pawl:{emails}:*", "+@all")
+	requireBad(t, findings(t, as(t, s, "app", "~pawl:{doctor}:*", "+@all"))["rights"], "the key pawl:queues", "~pawl:queues")
+
+	rdb := as(t, s, "app", "~pawl:{emails}:*", "~pawl:queues", "+@all")
 	c, err := pawl.New(rdb, pawl.Config{})
 	require.NoError(t, err)
 	c.Queue("emails")

@@ -36,9 +36,7 @@ func behindProxy(t *testing.T, s *redistest.Server, readTimeout time.Duration) *
 		f.Proxy.Script(name, sha)
 	}
 	// The user's client keeps its own MaxRetries: pawl's calls must not heed it.
-	rdb := redis.NewClient(&redis.Options{Addr: f.Proxy.Addr(), PoolSize: 64, ReadTimeout: readTimeout})
-	t.Cleanup(func() { _ = rdb.Close() })
-	f.env = newEnv(t, rdb, nil)
+	f.env = newEnvAs(t, f.Direct, logIn(t, s, f.Proxy.Addr(), readTimeout), nil)
 	t.Cleanup(func() {
 		f.Proxy.Clear()
 		f.Proxy.Blackhole(false)

@@ -37,7 +37,8 @@ func (quiet) Printf(context.Context, string, ...any) {}
 type env struct {
 	t      *testing.T
 	Mini   *miniredis.Miniredis // nil on a real server
-	Redis  *redis.Client
+	Redis  *redis.Client // may do everything, to plant and to look
+	App    *redis.Client // what pawl is given: on a real server the user of docs/security.md
 	Client *pawl.Client
 	Log    *recorder
 
@@ -67,10 +68,12 @@ func bubble(t *testing.T, fn func(t *testing.T, e *env)) {
 	})
 }
 
-// onRedis runs fn with a redis-server of its own.
+// onRedis runs fn with a redis-server of its own, where pawl has no more rights
+// than docs/security.md gives it.
 func onRedis(t *testing.T, fn func(t *testing.T, e *env)) {
 	t.Helper()
-	fn(t, newEnv(t, redistest.Start(t).Client(t), nil))
+	s := redistest.Start(t)
+	fn(t, newEnvAs(t, s.Client(t), logIn(t, s, s.Addr(), 0), nil))
 }
 
 // contract runs fn on miniredis in a bubble and on a real server. It must not
@@ -89,7 +92,12 @@ func contract(t *testing.T, fn func(t *testing.T, e *env)) {
 
 func newEnv(t *testing.T, rdb *redis.Client, m *miniredis.Miniredis) *env {
 	t.Helper()
-	e := &env{t: t, Mini: m, Redis: rdb, Log: newRecorder(m != nil), queues: map[string]bool{}}
+	return newEnvAs(t, rdb, rdb, m)
+}
+
+func newEnvAs(t *testing.T, admin, app *redis.Client, m *miniredis.Miniredis) *env {
+	t.Helper()
+	e := &env{t: t, Mini: m, Redis: admin, App: app, Log: newRecorder(m != nil), queues: map[string]bool{}}
 	e.Client = e.NewClient(pawl.Config{})
 	t.Cleanup(e.Check)
 	return e
@@ -99,7 +107,7 @@ func newEnv(t *testing.T, rdb *redis.Client, m *miniredis.Miniredis) *env {
 func (e *env) NewClient(cfg pawl.Config) *pawl.Client {
 	e.t.Helper()
 	cfg.Hooks = append(cfg.Hooks, e.Log)
-	c, err := pawl.New(e.Redis, cfg)
+	c, err := pawl.New(e.App, cfg)
 	require.NoError(e.t, err)
 	return c
 }

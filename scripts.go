@@ -32,6 +32,7 @@ var (
 	scriptInspect = loadScript("inspect")
 	scriptStats   = loadScript("stats")
 	scriptWake    = loadScript("wake")
+	scriptStop    = loadScript("stop")
 	scriptCheck   = loadScript("check")
 
 	scriptList       = loadScript("list")

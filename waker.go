@@ -69,13 +69,16 @@ func (k *waker) poke(f *feed) {
 	}
 }
 
-// interrupt ends the read that is under way, or the next.
+// interrupt ends the read that is under way, or the next. By a script, so that
+// there is no key without an expiry, whatever happens. Twice does no harm.
 func (k *waker) interrupt() {
-	ctx := context.Background()
-	pipe := k.worker.client.rdb.TxPipeline() // no key without an expiry, whatever happens
-	pipe.LPush(ctx, k.stop, "1")
-	pipe.PExpire(ctx, k.stop, time.Minute)
-	_, _ = pipe.Exec(ctx)
+	c := &call{script: scriptStop, keys: []string{k.stop}}
+	for range 3 { // a connection of the pool may be broken, and the next one too
+		attempt(context.Background(), k.worker.client.rdb, c)
+		if c.err == nil {
+			return
+		}
+	}
 }
 
 // watch is the lists of the feeds that wait for work. One may have no slot for

@@ -42,8 +42,9 @@ type Server struct {
 	// admin is a client for the rig's own questions.
 	admin func() *redis.Client
 
-	mu   sync.Mutex // guards proc; held over a start, so that Kill waits for it
-	proc *process
+	mu    sync.Mutex // guards proc and users; held over a start, so that Kill waits for it
+	proc  *process
+	users map[string][]string // by name, the option of each
 }
 
 // Start starts a redis-server on a free loopback port and returns when it is
@@ -122,6 +123,26 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 	return clientOf(t, s.Addr())
 }
 
+// SetUser gives the server a user with these rules, or other rules to one that it
+// has. It outlives a Restart.
+func (s *Server) SetUser(t testing.TB, name string, rules ...string) {
+	t.Helper()
+	words := []any{"acl", "setuser", name}
+	line := []string{"--user", name}
+	for _, rule := range rules {
+		words, line = append(words, rule), append(line, rule)
+	}
+	if err := s.admin().Do(t.Context(), words...).Err(); err != nil {
+		t.Fatalf("redistest: user %s of %s: %v", name, s.Addr(), err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users == nil {
+		s.users = map[string][]string{}
+	}
+	s.users[name] = line
+}
+
 // Kill ends the process with SIGKILL, frozen or not, and waits for its end. It
 // does nothing if the process has ended.
 func (s *Server) Kill() {
@@ -170,6 +191,9 @@ func (s *Server) start(want phase) error {
 		"--save", "", "--appendonly", "no", "--bind", "127.0.0.1",
 		"--port", fmt.Sprint(s.port), "--dir", s.dir,
 	}, s.args...)
+	for _, user := range s.users {
+		args = append(args, user...)
+	}
 	p, err := startProcess(binary, args)
 	if err != nil {
 		return err
