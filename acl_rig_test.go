@@ -1,6 +1,7 @@
 package pawl_test
 
 import (
+	"context"
 	"os"
 	"regexp"
 	"slices"
@@ -61,11 +62,12 @@ func logIn(t *testing.T, s *redistest.Server, addr string, readTimeout time.Dura
 	return clientAs(t, "pawl", addr, readTimeout)
 }
 
-// clientAs is a client of a published user, whose rules may be others by now.
-func clientAs(t *testing.T, user, addr string, readTimeout time.Duration) *redis.Client {
+// clientAs is a client with the password of a published user, as that user or as
+// another whose rules were made from it.
+func clientAs(t *testing.T, of, addr string, readTimeout time.Duration, as ...string) *redis.Client {
 	t.Helper()
-	opts := &redis.Options{Addr: addr, Username: user, PoolSize: 64, ReadTimeout: readTimeout}
-	for _, rule := range published()[user] {
+	opts := &redis.Options{Addr: addr, Username: append(as, of)[0], PoolSize: 64, ReadTimeout: readTimeout}
+	for _, rule := range published()[of] {
 		if password, ok := strings.CutPrefix(rule, ">"); ok {
 			opts.Password = password
 		}
@@ -73,4 +75,20 @@ func clientAs(t *testing.T, user, addr string, readTimeout time.Duration) *redis
 	rdb := redis.NewClient(opts)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
+}
+
+// refusedNothing fails the test at its end if the ACL has refused anything but the
+// CLIENT of go-redis, which docs/security.md speaks of. pawl passes over some
+// refusals, so that they would not show.
+func refusedNothing(t *testing.T, admin *redis.Client) {
+	t.Helper()
+	t.Cleanup(func() {
+		entries, err := admin.ACLLog(context.Background(), 1000).Result()
+		require.NoError(t, err)
+		for _, entry := range entries {
+			if !strings.HasPrefix(entry.Object, "client") {
+				t.Errorf("the ACL refused %s %q of %s", entry.Reason, entry.Object, entry.Username)
+			}
+		}
+	})
 }

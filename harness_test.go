@@ -37,8 +37,8 @@ func (quiet) Printf(context.Context, string, ...any) {}
 type env struct {
 	t      *testing.T
 	Mini   *miniredis.Miniredis // nil on a real server
-	Redis  *redis.Client // may do everything, to plant and to look
-	App    *redis.Client // what pawl is given: on a real server the user of docs/security.md
+	Redis  *redis.Client        // may do everything, to plant and to look
+	App    *redis.Client        // what pawl is given: on a real server the user of docs/security.md
 	Client *pawl.Client
 	Log    *recorder
 
@@ -73,7 +73,9 @@ func bubble(t *testing.T, fn func(t *testing.T, e *env)) {
 func onRedis(t *testing.T, fn func(t *testing.T, e *env)) {
 	t.Helper()
 	s := redistest.Start(t)
-	fn(t, newEnvAs(t, s.Client(t), logIn(t, s, s.Addr(), 0), nil))
+	admin := s.Client(t)
+	refusedNothing(t, admin)
+	fn(t, newEnvAs(t, admin, logIn(t, s, s.Addr(), 0), nil))
 }
 
 // contract runs fn on miniredis in a bubble and on a real server. It must not

@@ -1,8 +1,10 @@
 -- tally adds to a counter of meta. One that a hand edit made no number, or that
--- is at its end, starts anew: it must not stop a script in mid-write.
+-- is at its end, starts anew: it must not stop a script in mid-write. Nor must a
+-- user who lacks the right, but then the counter stays as it is.
 local function tally(meta, name, by)
   local reply = redis.pcall('HINCRBY', meta, name, by)
-  if type(reply) == 'table' and reply.err then redis.call('HSET', meta, name, by) end
+  local said = type(reply) == 'table' and reply.err or ''
+  if string.find(said, 'integer') or string.find(said, 'overflow') then redis.call('HSET', meta, name, by) end
 end
 
 -- minute_turned is the minute that this call is the first of, or nil: before it
