@@ -22,13 +22,17 @@ import (
 const childEnv = "PAWL_TEST_CHILD"
 
 // child serves queue q and tells on its standard output what happens; or it
-// redrives queue mail. It ends with the process that started it.
+// redrives queue mail, or is a victim. It ends with the process that started it.
 func child(words string) {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(2)
 	}()
 	what, rest, _ := strings.Cut(words, " ")
+	if what == "victim" {
+		beVictim(rest)
+		return
+	}
 	addr, visibility, _ := strings.Cut(rest, " ")
 	v, _ := time.ParseDuration(visibility)
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
@@ -86,6 +90,12 @@ func startChild(t *testing.T, what, addr string, visibility time.Duration) *proc
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, what, addr, visibility))
+	return spawn(t, cmd)
+}
+
+// spawn starts the test binary as a child, which ends with the test.
+func spawn(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	_, err := cmd.StdinPipe() // closes when this process ends
 	require.NoError(t, err)
