@@ -53,7 +53,7 @@ func dropped(t *testing.T, e *env) int {
 	return int(s.Total.Dropped)
 }
 
-// FAULTS: 150 deaths, 50 of them older than the retention.
+// Case 20: 150 deaths, 50 of them older than the retention.
 func TestRetentionDropsWhatIsTooOldAndNothingElse(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlq/pawl"
 )
 
+// W7.
 func TestDrainLetsHandlersFinishAndLeasesNoMore(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
@@ -31,6 +32,7 @@ func TestDrainLetsHandlersFinishAndLeasesNoMore(t *testing.T) {
 	})
 }
 
+// W7.
 func TestHandlersThatOutstayTheDrainAreReleasedUnspent(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
@@ -85,6 +87,7 @@ func TestAJobThatMayRunAtMostOnceDiesWithItsWorker(t *testing.T) {
 	})
 }
 
+// W6.
 func TestAHandlerThatIgnoresItsContextIsReportedAndItsLeaseLapses(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
@@ -112,6 +115,7 @@ func TestAHandlerThatIgnoresItsContextIsReportedAndItsLeaseLapses(t *testing.T) 
 	})
 }
 
+// W6.
 func TestAStuckHandlerIsReportedOnceAndKeepsItsJob(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {

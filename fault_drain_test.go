@@ -2,7 +2,6 @@ package pawl_test
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
+// W7.
 func TestHandlersThatHeedTheEndAreReleasedAndRunAgain(t *testing.T) {
 	t.Parallel()
 	f := behindProxy(t, redistest.Start(t), 0)
@@ -42,6 +42,7 @@ func TestHandlersThatHeedTheEndAreReleasedAndRunAgain(t *testing.T) {
 	require.EqualValues(t, 2, f.Total(t, "q").Released)
 }
 
+// W6, W7.
 func TestADrainEndsInTimeWhateverHappens(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(f *faulty){
@@ -79,6 +80,7 @@ func TestADrainEndsInTimeWhateverHappens(t *testing.T) {
 	}
 }
 
+// W7.
 func TestAJobOnItsWayAtShutdownIsGivenBackAtOnce(t *testing.T) {
 	t.Parallel()
 	f := behindProxy(t, redistest.Start(t), 0)
@@ -95,26 +97,6 @@ func TestAJobOnItsWayAtShutdownIsGivenBackAtOnce(t *testing.T) {
 	s, err := f.past.Queue("q").Stats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, s.Ready)
-}
-
-// not parallel: it counts goroutines.
-func TestStartsAndStopsLeaveNothing(t *testing.T) {
-	e := newEnv(t, redistest.Start(t).Client(t), nil)
-	round := func() {
-		w := e.Worker("", pawl.WorkerConfig{Queues: pawl.Queues("a", "b")})
-		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
-		require.NoError(t, e.Start(w)())
-	}
-	round()
-	goroutines, connections := runtime.NumGoroutine(), e.Redis.PoolStats().TotalConns
-	for range 200 {
-		round()
-	}
-	redistest.Eventually(t, "the goroutines end", func(context.Context) bool { return runtime.NumGoroutine() <= goroutines+2 })
-	require.LessOrEqual(t, e.Redis.PoolStats().TotalConns, connections+5)
-	keys, err := e.Redis.Keys(t.Context(), "pawl:*stop*").Result()
-	require.NoError(t, err)
-	require.Empty(t, keys)
 }
 
 func TestIdleWorkersStartAJobAtOnceAndAskSeldom(t *testing.T) {

@@ -87,6 +87,7 @@ func TestAReleaseWithALostAnswerHappensOnce(t *testing.T) {
 	}
 }
 
+// W10.
 func TestALongHandlerKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	f := behindProxy(t, redistest.Start(t), 0)

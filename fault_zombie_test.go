@@ -43,6 +43,8 @@ func layout(t *testing.T, e *env, queue string) map[string]string {
 	return keys
 }
 
+// W2, W3, case 3. A worker that was frozen in its handler comes back.
+// TestEveryCallOfAZombieIsLost has the other calls.
 func TestAZombieChangesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("when another has finished its job", func(t *testing.T) {

@@ -88,6 +88,7 @@ func TestAnAliasIsHandledUnderItsOldName(t *testing.T) {
 	})
 }
 
+// W9.
 func TestAnUnknownKindWaitsForAWorkerThatKnowsIt(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
@@ -117,6 +118,7 @@ func TestAnUnknownKindWaitsForAWorkerThatKnowsIt(t *testing.T) {
 	})
 }
 
+// W9.
 func TestAnUnknownKindIsDeadAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {

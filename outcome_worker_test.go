@@ -38,6 +38,7 @@ var outcomes = map[string]struct {
 	"Goexit is an error": {func(context.Context, *pawl.Job[note]) error { runtime.Goexit(); return nil }, "retry", "", "Goexit", 1},
 }
 
+// W6: of panics and runtime.Goexit, among others.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for name, want := range outcomes {

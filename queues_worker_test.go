@@ -132,6 +132,7 @@ func TestNoMoreThanConcurrencyRunAtOnceAndNoneWaitsLeased(t *testing.T) {
 	})
 }
 
+// W8.
 func TestABacklogOfSuspectsRunsOneAtATimeWithoutPauses(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {

@@ -93,7 +93,7 @@ func TestWhoIsASuspect(t *testing.T) {
 	})
 }
 
-// Suspects that cannot be taken hide nobody, wherever they stand.
+// W8. Suspects that cannot be taken hide nobody, wherever they stand.
 func TestJobsBehindSuspectsAreFound(t *testing.T) {
 	t.Parallel()
 	const many = 5000

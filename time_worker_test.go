@@ -12,6 +12,7 @@ import (
 	"github.com/pawlq/pawl"
 )
 
+// Cases 5 and 23.
 func TestDelaysAreExactAndNeverEarly(t *testing.T) {
 	t.Parallel()
 	for _, d := range []time.Duration{time.Millisecond, 1500 * time.Microsecond, 500 * time.Millisecond, 10 * time.Second, time.Hour} {
@@ -60,6 +61,7 @@ func TestATimeThatIsPastMeansNow(t *testing.T) {
 	})
 }
 
+// Case 23.
 func TestTimeoutsAreExact(t *testing.T) {
 	t.Parallel()
 	for _, d := range []time.Duration{time.Millisecond, 500 * time.Millisecond, 45 * time.Second} {
@@ -103,6 +105,7 @@ func TestNoTimeoutHasNoDeadline(t *testing.T) {
 	})
 }
 
+// W10.
 func TestAHandlerThatOutlivesItsVisibilityTimeoutRunsOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
