@@ -93,3 +93,31 @@ func TestAWorkerAloneWhoseRenewalsAreLostKeepsItsJob(t *testing.T) {
 	require.Zero(t, total.Failed+total.Retried+total.Dead)
 	require.EqualValues(t, 1, total.Done)
 }
+
+// W10. With renewals a handler may run for any number of visibility timeouts:
+// it runs once, however many workers wait for its lease to run out.
+func TestHandlersThatOutliveTheirLeasesRunOnceBesideOthers(t *testing.T) {
+	t.Parallel()
+	const visibility = 2 * time.Second
+	f := behindProxy(t, redistest.Start(t), 0)
+	const jobs = 5
+	f.put(t, "q", jobs)
+	var stops []func() error
+	for range 3 {
+		w := f.Worker("q", pawl.WorkerConfig{VisibilityTimeout: visibility, Concurrency: 3})
+		pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
+			select {
+			case <-time.After(5 * visibility / 2):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		stops = append(stops, f.Start(w))
+	}
+	f.Log.Wait(t, "done", jobs)
+	for _, stop := range stops {
+		require.NoError(t, stop())
+	}
+	require.Equal(t, pawl.Counters{Enqueued: jobs, Started: jobs, Done: jobs}, f.Total(t, "q"))
+}
