@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // childEnv has the test binary be another process: "<what> <addr> <visibility>".
@@ -83,7 +83,8 @@ func (teller) LeaseLost(_ context.Context, e pawl.Event) { fmt.Println("lost", e
 // process is a child and what it tells.
 type process struct {
 	*exec.Cmd
-	lines *bufio.Scanner
+	lines  *bufio.Scanner
+	exited <-chan struct{}
 }
 
 func startChild(t *testing.T, what, addr string, visibility time.Duration) *process {
@@ -93,26 +94,39 @@ func startChild(t *testing.T, what, addr string, visibility time.Duration) *proc
 	return spawn(t, cmd)
 }
 
-// spawn starts the test binary as a child, which ends with the test.
+// spawn starts the test binary as a child, which ends with the test, or after
+// childTime, so that nobody awaits its word for ever.
 func spawn(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	cmd.Stderr = os.Stderr
 	_, err := cmd.StdinPipe() // closes when this process ends
 	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
+	out, in, err := os.Pipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	p := &process{cmd, bufio.NewScanner(out)}
-	t.Cleanup(func() {
-		_ = p.Process.Signal(syscall.SIGCONT)
-		p.kill()
-	})
+	t.Cleanup(func() { _ = out.Close() })
+	cmd.Stdout = in
+	exited, err := redistest.StartTied(cmd) // a frozen one would not see its input end
+	require.NoError(t, err)
+	require.NoError(t, in.Close())
+	p := &process{cmd, bufio.NewScanner(out), exited}
+	t.Cleanup(p.kill)
+	late := time.AfterFunc(childTime, func() { _ = p.Process.Kill() })
+	t.Cleanup(func() { late.Stop() })
 	return p
 }
 
+const childTime = time.Minute
+
+// kill ends the child, frozen or not.
 func (p *process) kill() {
 	_ = p.Process.Kill()
-	_ = p.Wait()
+	<-p.exited
+}
+
+// end waits until the child has ended by itself.
+func (p *process) end() *os.ProcessState {
+	<-p.exited
+	return p.ProcessState
 }
 
 // await reads until a line begins with word; false if the child ended first.

@@ -76,7 +76,7 @@ func TestWorkersKilledWhileManyJobsComeDueLoseNone(t *testing.T) {
 		p := victim{Addr: f.Proxy.Addr(), Queue: "q", Visibility: visibility, Concurrency: slots, Do: "effect", Silent: true}.run(t)
 		redistest.Eventually(t, "it runs due jobs", func(context.Context) bool { return f.Total(t, "q").Started > before })
 		given := f.Proxy.On("lease", f.Proxy.Calls("lease")+2, redistest.RunDropReplyAndHold)
-		<-given
+		came(t, "a lease", given)
 		p.kill()
 	}
 	before := f.Total(t, "q")

@@ -45,7 +45,7 @@ func cut(name string, first, others redistest.Fault) func(*faulty) func(*testing
 					return f.Direct.HLen(ctx, effects("q")).Val() == 5
 				})
 			}
-			<-fired
+			came(t, "the call that is cut", fired)
 		}
 	}
 }

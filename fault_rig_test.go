@@ -114,3 +114,13 @@ func measured(t *testing.T, row, what string, took time.Duration) {
 	t.Helper()
 	t.Logf("measured %s: %s after %v", row, what, took.Round(time.Millisecond))
 }
+
+// came waits until ch is closed, and fails the test after a minute.
+func came(t *testing.T, what string, ch <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-ch:
+	case <-time.After(time.Minute):
+		require.FailNow(t, "it did not come", "%s", what)
+	}
+}

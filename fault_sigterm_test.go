@@ -55,7 +55,7 @@ func TestSIGTERMLetsHandlersFinish(t *testing.T) {
 	start := time.Now()
 	require.True(t, p.await("run <nil>"))
 	measured(t, "W7", "five handlers of 1 s had finished and the process ended", time.Since(start))
-	require.NoError(t, p.Wait())
+	require.True(t, p.end().Success())
 	f.wholeRuns(t)
 }
 
@@ -66,7 +66,7 @@ func TestSIGTERMGivesBackWhatDoesNotFinish(t *testing.T) {
 	f, p := told(t, victim{Do: "heed", Visibility: time.Minute, Drain: 300 * time.Millisecond})
 	start := time.Now()
 	require.True(t, p.await("run pawl: drain: released 5, stuck 0"))
-	require.NoError(t, p.Wait())
+	require.True(t, p.end().Success())
 	f.heir(t, time.Minute)
 	f.Log.Wait(t, "done", 10)
 	measured(t, "W7", "five released jobs and five others were done", time.Since(start))
@@ -80,7 +80,7 @@ func TestASecondSIGTERMThatIsCaughtDoesNotHurryTheDrain(t *testing.T) {
 	f, p := told(t, victim{Do: "work", Took: time.Second, Visibility: time.Minute, Drain: time.Minute})
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	require.True(t, p.await("run <nil>"))
-	require.NoError(t, p.Wait())
+	require.True(t, p.end().Success())
 	f.wholeRuns(t)
 }
 
@@ -99,9 +99,7 @@ func TestAWorkerKilledWhileItDrainsLosesNoJob(t *testing.T) {
 			require.Len(t, f.Log.Of("started"), 5, "the leases of a worker that drains are renewed")
 			killed := time.Now()
 			require.NoError(t, p.Process.Signal(sig))
-			status, ok := waitStatus(p)
-			require.True(t, ok)
-			require.Equal(t, sig, status.Signal())
+			require.Equal(t, sig, p.end().Sys().(syscall.WaitStatus).Signal())
 			f.Log.Wait(t, "done", 10)
 			took := time.Since(killed)
 			measured(t, "W7", name+" while draining: all five were done", took)
@@ -109,11 +107,4 @@ func TestAWorkerKilledWhileItDrainsLosesNoJob(t *testing.T) {
 			require.Equal(t, pawl.Counters{Enqueued: 10, Started: 15, Crashed: 5, Done: 10}, f.Total(t, "q"))
 		})
 	}
-}
-
-// waitStatus is how a process ended that a signal ended.
-func waitStatus(p *process) (syscall.WaitStatus, bool) {
-	_ = p.Wait()
-	status, ok := p.ProcessState.Sys().(syscall.WaitStatus)
-	return status, ok && status.Signaled()
 }

@@ -48,7 +48,7 @@ func newZombie(t *testing.T, server *redistest.Server, verb, do string) *zombie 
 	if verb == "release" {
 		require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	}
-	<-kept
+	came(t, "its call", kept)
 	require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
 	<-time.After(2 * visibility)
 	return &zombie{f, p, verb}
@@ -66,7 +66,7 @@ func (z *zombie) wake(t *testing.T) {
 	z.Proxy.Clear()
 	answered := z.Proxy.On(z.verb, z.Proxy.Calls(z.verb)+1, redistest.Delay(0))
 	require.NoError(t, z.p.Process.Signal(syscall.SIGCONT))
-	<-answered
+	came(t, "the answer of its own call", answered)
 }
 
 // other is a worker past the proxy, whose handler ends when free is closed.

@@ -59,7 +59,7 @@ func TestAZombieChangesNothing(t *testing.T) {
 		answered := proxy.On("settle", 1, redistest.Delay(0))
 		require.NoError(t, p.Process.Signal(syscall.SIGCONT))
 		require.True(t, p.await("cause "+pawl.ErrLeaseLost.Error()))
-		<-answered
+		came(t, "the answer of its call", answered)
 		require.Equal(t, before, layout(t, e, "q"))
 	})
 	t.Run("but that its crash is given back while another runs it", func(t *testing.T) {
