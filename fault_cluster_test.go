@@ -29,8 +29,9 @@ func TestASlotThatMovesUnderLoadTakesItsQueueAlong(t *testing.T) {
 		<-time.After(25 * time.Millisecond) // for the calls of the others
 	})
 	t.Logf("%d keys moved in %v", keys, time.Since(began))
+	moved := time.Now()
 	l.more(100)
-	t.Logf("100 more jobs were done after %v", time.Since(began))
+	measured(t, "C2", "100 more jobs enqueued and done", time.Since(moved))
 	s.Cluster.Migrate(tag, source, func(int) {}) // and back
 	l.more(50)
 	total := l.end("q")
@@ -201,7 +202,7 @@ func TestAWatchFindsTheNewMasterOfTheCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, late.ID, (<-deaths).ID)
 	require.Less(t, time.Since(killed), 20*time.Second)
-	t.Logf("heard after %v", time.Since(killed))
+	measured(t, "C1 killed", "a death heard of by a watch", time.Since(killed))
 	require.NoError(t, stop())
 }
 

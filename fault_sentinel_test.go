@@ -52,7 +52,7 @@ func (e *env) state(queue string, id pawl.ID) pawl.State {
 	return info.State
 }
 
-// S1: the replica has stopped to hear of its master when that dies.
+// S1, durability: failover. The replica has stopped to hear of its master when that dies.
 func TestAFailoverForgetsWhatWasNotReplicatedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	s := underSentinels(t)
@@ -90,13 +90,14 @@ func TestAFailoverForgetsWhatWasNotReplicatedAndNothingElse(t *testing.T) {
 	killed := time.Now()
 	fresh, err := s.Queue("q").Enqueue(within(t, 15*time.Second), note{500})
 	require.NoError(t, err)
-	t.Logf("writing again after %v", time.Since(killed))
+	measured(t, "S1", "an enqueue after the kill", time.Since(killed))
 	close(end)
 	s.Log.Wait(t, "lost", 4)
 	s.Log.Wait(t, "done", 301)
 	resumed := time.Since(killed)
 	s.Log.Wait(t, "done", 401)
-	t.Logf("working again after %v, with what was lost after %v", resumed, time.Since(killed))
+	measured(t, "S1", "a job done after the kill", resumed)
+	measured(t, "S1", "the jobs whose ends were lost done", time.Since(killed))
 	require.Less(t, time.Since(killed), 10*time.Second+visibility)
 	for _, job := range tail {
 		require.Empty(t, s.state("q", job.ID))
@@ -123,7 +124,7 @@ func TestAFailoverForgetsWhatWasNotReplicatedAndNothingElse(t *testing.T) {
 	require.Zero(t, stats.Ready+stats.Running+stats.Dead)
 }
 
-// S2: the old master lives on and takes writes until Sentinel makes a replica
+// S2. The old master lives on and takes writes until Sentinel makes a replica
 // of it.
 func TestAFailoverWhileTheOldMasterLivesFencesItsLeases(t *testing.T) {
 	t.Parallel()
@@ -174,7 +175,8 @@ func TestAFailoverWhileTheOldMasterLivesFencesItsLeases(t *testing.T) {
 	require.ErrorContains(t, err, "READONLY")
 	require.NotErrorIs(t, err, pawl.ErrUnconfirmed, "refused, and it says so")
 	require.NotEmpty(t, lost)
-	t.Logf("the old master took %d jobs, and refused after %v", len(lost), time.Since(began)-time.Second)
+	t.Logf("the old master took %d jobs", len(lost))
+	measured(t, "S2", "the old master refuses", time.Since(began)-time.Second)
 	for _, id := range lost {
 		require.Empty(t, s.state("q", id))
 	}
@@ -191,7 +193,8 @@ func TestAFailoverWhileTheOldMasterLivesFencesItsLeases(t *testing.T) {
 	require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Done: 1}, stats.Total)
 }
 
-// redis-py#460: a client that went on writing to the old master, a replica now.
+// S2, case 11 (redis-py#460). A client that went on writing to the old master, a
+// replica now.
 func TestWritingGoesOnSoonAfterAFailover(t *testing.T) {
 	t.Parallel()
 	s := underSentinels(t)
@@ -211,7 +214,7 @@ func TestWritingGoesOnSoonAfterAFailover(t *testing.T) {
 		return err == nil && s.Replica.Role(ctx) == "master" && stats.Total.Enqueued > 50
 	})
 	require.Less(t, time.Since(began), 10*time.Second)
-	t.Logf("writing again after %v", time.Since(began))
+	measured(t, "case 11", "an enqueue at the new master", time.Since(began))
 	redistest.Eventually(t, "the old master is a replica", func(ctx context.Context) bool { return s.Master.Role(ctx) == "slave" })
 	more := s.put("q", 50, 100)
 	redistest.Eventually(t, "all is done", func(context.Context) bool {

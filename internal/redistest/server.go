@@ -251,7 +251,13 @@ func clientOf(t testing.TB, addr string) *redis.Client {
 // is for states that give no signal, such as a counter in INFO.
 func Eventually(t testing.TB, what string, cond func(context.Context) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	EventuallyWithin(t, startTimeout, what, cond)
+}
+
+// EventuallyWithin is Eventually for what takes long.
+func EventuallyWithin(t testing.TB, limit time.Duration, what string, cond func(context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
