@@ -145,7 +145,7 @@ func (n *node) appendSync() Finding {
 	case sync == "always":
 		return good("always: nothing that was acknowledged is lost, if the disk keeps its word")
 	case sync == "everysec":
-		return good("everysec: about the last 2 s are lost if the power or the kernel fails; always loses nothing, and is slower")
+		return good("everysec: about the last 2 s are lost if the power or the kernel fails, and perhaps if Redis is killed while the disk is slow; always loses nothing, and is slower")
 	case sync == "no":
 		return wrong("no: the kernel decides when to write to the disk, and half a minute may be lost if it or the power fails. Set appendfsync everysec, or always")
 	}

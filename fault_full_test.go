@@ -17,7 +17,7 @@ import (
 // E2, case 10. Redis is full of a backlog.
 func TestAFullRedisIsDrainedWhileEveryEnqueueIsRefused(t *testing.T) {
 	t.Parallel()
-	jobs := sized(20_000, 100_000)
+	jobs := sized(10_000, 100_000)
 	e := newEnv(t, redistest.Start(t).Client(t), nil)
 	q := e.Queue("q")
 	started := time.Now()
@@ -66,7 +66,7 @@ func TestAFullRedisIsDrainedWhileEveryEnqueueIsRefused(t *testing.T) {
 	})
 	stop := e.Start(w)
 	drain := time.Now()
-	redistest.EventuallyWithin(t, time.Minute, "the backlog is gone", func(ctx context.Context) bool {
+	redistest.EventuallyWithin(t, 3*time.Minute, "the backlog is gone", func(ctx context.Context) bool {
 		stats, err := q.Stats(ctx)
 		return err == nil && stats.Ready+stats.Running+stats.Delayed == 0
 	})
