@@ -15,6 +15,7 @@ const (
 	stall
 	delay
 	trickle
+	refuse
 )
 
 // Fault is what happens to one call on its way. After a fault that closes the
@@ -24,6 +25,7 @@ const (
 type Fault struct {
 	kind faultKind
 	wait time.Duration
+	text string // of a refusal
 }
 
 var (
@@ -53,6 +55,10 @@ func Delay(d time.Duration) Fault { return Fault{kind: delay, wait: d} }
 
 // Trickle passes the reply one byte at a time, with a gap after each byte.
 func Trickle(gap time.Duration) Fault { return Fault{kind: trickle, wait: gap} }
+
+// Refuse answers with an error in place of the server, for which the call never
+// runs: Refuse("LOADING Redis is loading").
+func Refuse(text string) Fault { return Fault{kind: refuse, text: text} }
 
 // call is one command on its way through the proxy.
 type call struct {

@@ -50,6 +50,8 @@ func (l *link) commands() {
 			if !l.sleep(c.fault.wait) {
 				return
 			}
+		case refuse: // something harmless holds its place among the replies
+			raw = []byte("*1\r\n$4\r\nPING\r\n")
 		}
 		if !l.forward(c, raw) {
 			return
@@ -134,6 +136,8 @@ func (l *link) answer(c *call, raw []byte) {
 			l.pass(raw[i : i+1])
 			l.sleep(c.fault.wait)
 		}
+	case refuse:
+		l.pass([]byte("-" + c.fault.text + "\r\n"))
 	default:
 		l.pass(raw)
 		return

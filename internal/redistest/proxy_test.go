@@ -98,6 +98,22 @@ func TestEachFaultHitsItsCallAtItsPoint(t *testing.T) {
 	}
 }
 
+func TestARefusalTakesTheCallsPlaceAmongTheReplies(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.On("add", 2, redistest.Refuse("LOADING for a while"))
+	rdb := r.client(t)
+	pipe := rdb.Pipeline()
+	var cmds []*redis.Cmd
+	for range 3 {
+		cmds = append(cmds, r.call(t.Context(), pipe))
+	}
+	_, _ = pipe.Exec(t.Context())
+	require.EqualValues(t, 1, cmds[0].Val())
+	require.EqualError(t, cmds[1].Err(), "LOADING for a while")
+	require.EqualValues(t, 2, cmds[2].Val(), "it did not run")
+}
+
 func TestAHeldReplyLeavesTheConnectionOpen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
