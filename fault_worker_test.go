@@ -12,14 +12,18 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
+// cuts are what a network does to a call; the read timeout of those who use them
+// is 100 ms.
 var cuts = map[string]redistest.Fault{
 	"the request is dropped": redistest.Drop, "the reply is dropped": redistest.RunDropReply,
 	"reset after it ran": redistest.RunReset, "half a reply": redistest.HalfReply,
 	"the request is late": redistest.Late, "the reply never comes": redistest.RunDropReplyAndHold,
+	"the request stalls": redistest.Stall(200 * time.Millisecond), "the reply stalls": redistest.Delay(200 * time.Millisecond),
+	"the reply trickles": redistest.Trickle(50 * time.Microsecond),
 }
 
-// Ten jobs: of each kind of end some. Every call of a verb that comes to it is
-// cut in turn, and everything happens once all the same.
+// N2, N3, N4. Every call of a verb that comes to it is cut in turn, and
+// everything happens once all the same.
 func TestAWorkerWithLostAnswersEndsEachJobOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -28,39 +32,82 @@ func TestAWorkerWithLostAnswersEndsEachJobOnce(t *testing.T) {
 			t.Run(verb+": "+name, func(t *testing.T) {
 				t.Parallel()
 				f := behindProxy(t, server, 100*time.Millisecond)
-				queue := freshQueue()
-				f.put(t, queue, 10)
-				for _, k := range []int{1, 2, 4} {
-					f.Proxy.On(verb, k, fault)
-				}
-				var handled runs
-				w := f.Worker(queue, pawl.WorkerConfig{Concurrency: 3, VisibilityTimeout: 1500 * time.Millisecond,
-					Backoff: pawl.Backoff{Base: time.Millisecond, Jitter: pawl.JitterNone}})
-				renewed := f.Proxy.Seen("extend", 5)
-				pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
-					first := handled.add(job.Args.N) == 1
-					switch {
-					case job.Args.N == 9 && verb == "extend":
-						<-renewed // long enough for renewals to be cut
-					case job.Args.N < 3 && first:
-						return errors.New("again")
-					case job.Args.N == 3:
-						return pawl.Permanent(errors.New("no"))
-					}
-					return nil
-				})
-				stop := f.Start(w)
-				f.Log.Wait(t, "done", 9)
-				f.Log.Wait(t, "dead", 1)
-				require.NoError(t, stop())
-				f.Proxy.Release()
-				require.Empty(t, f.Log.Of("lost"))
-				require.Equal(t, pawl.Counters{Enqueued: 10, Started: 13, Retried: 3, Failed: 4, Done: 9, Dead: 1}, f.Total(t, queue))
+				fired := f.Proxy.On(verb, 1, fault)
+				f.Proxy.On(verb, 2, fault)
+				f.Proxy.On(verb, 4, fault)
+				f.endEachOnce(t, verb == "extend")
+				<-fired
 			})
 		}
 	}
 }
 
+// N3, case 22. Whatever a call is refused with that may pass, it is made again:
+// no job runs again for it, and no attempt is spent.
+func TestACallOfAWorkerThatIsRefusedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for _, text := range []string{"LOADING Redis is loading the dataset in memory", "READONLY You can't write against a read only replica.",
+		"MASTERDOWN Link with MASTER is down", "CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys request during rehashing of slot",
+		"NOREPLICAS Not enough good replicas to write.", "MISCONF Redis is configured to save RDB snapshots", "BUSY Redis is busy running a script.",
+		"OOM command not allowed when used memory > 'maxmemory'.", "NOAUTH Authentication required.", "NOPERM this user has no permissions",
+		"NOSCRIPT No matching script.", "ERR max number of clients reached", "ERR something that nobody has heard of"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			f := behindProxy(t, server, 0)
+			var fired []<-chan struct{}
+			for _, verb := range []string{"lease", "settle", "retry", "bury", "extend"} {
+				fired = append(fired, f.Proxy.On(verb, 1, redistest.Refuse(text)))
+				f.Proxy.On(verb, 3, redistest.Refuse(text))
+			}
+			f.endEachOnce(t, true)
+			for _, ch := range fired {
+				<-ch
+			}
+		})
+	}
+}
+
+// endEachOnce has a worker end ten jobs, of each kind of end some, and fails the
+// test unless each ended once, with no lease lost and no attempt spent for nothing.
+// A long one needs five renewals.
+func (f *faulty) endEachOnce(t *testing.T, long bool) {
+	t.Helper()
+	queue := freshQueue()
+	f.put(t, queue, 10)
+	visibility := 30 * time.Second
+	if long {
+		visibility = 3 * time.Second
+	}
+	var handled runs
+	w := f.Worker(queue, pawl.WorkerConfig{Concurrency: 3, VisibilityTimeout: visibility,
+		Backoff: pawl.Backoff{Base: time.Millisecond, Jitter: pawl.JitterNone}})
+	renewed := f.Proxy.Seen("extend", 5)
+	pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
+		first := handled.add(job.Args.N) == 1
+		switch {
+		case job.Args.N == 9 && long:
+			<-renewed
+		case job.Args.N < 3 && first:
+			return errors.New("again")
+		case job.Args.N == 3:
+			return pawl.Permanent(errors.New("no"))
+		}
+		return nil
+	})
+	stop := f.Start(w)
+	f.Log.Wait(t, "done", 9)
+	f.Log.Wait(t, "dead", 1)
+	require.NoError(t, stop())
+	f.Proxy.Release()
+	require.Empty(t, f.Log.Of("lost"))
+	require.Len(t, f.Log.Of("done"), 9, "a hook hears of each end once")
+	require.Len(t, f.Log.Of("retry"), 3)
+	require.Len(t, f.Log.Of("dead"), 1)
+	require.Equal(t, pawl.Counters{Enqueued: 10, Started: 13, Retried: 3, Failed: 4, Done: 9, Dead: 1}, f.Total(t, queue))
+}
+
+// N3.
 func TestAReleaseWithALostAnswerHappensOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
