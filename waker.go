@@ -17,6 +17,11 @@ const (
 	maxBlock = 10 * time.Second
 )
 
+// readGrace is how much later than it should a blocking read may end before its
+// queues are polled beside it. go-redis waits ten seconds longer, and on a
+// connection that went dead unnoticed the tokens go where nobody reads.
+const readGrace = time.Second
+
 // A waker blocks on the wake lists of idle feeds that share a connection: all
 // feeds of a worker on a single node, each its own in a cluster, where the
 // lists lie in different slots.
@@ -117,7 +122,10 @@ func (k *waker) loop(stop <-chan struct{}) {
 			}
 			continue
 		}
+		read := make(chan struct{})
+		go k.outwait(read, k.block, byKey)
 		got, err := k.rdb.BLPop(context.Background(), k.block, append(keys, k.stop)...).Result()
+		close(read)
 		k.mu.Lock()
 		k.reading = nil
 		k.mu.Unlock()
@@ -143,6 +151,23 @@ func (k *waker) loop(stop <-chan struct{}) {
 				passOn(f.q)
 			}
 			k.rouse(stop, f)
+		}
+	}
+}
+
+// outwait polls the feeds of a read that lasts longer than it should.
+func (k *waker) outwait(read <-chan struct{}, block time.Duration, feeds map[string]*feed) {
+	t := time.NewTimer(block + readGrace)
+	defer t.Stop()
+	for {
+		select {
+		case <-read:
+			return
+		case <-t.C:
+			for _, f := range feeds {
+				f.wake()
+			}
+			t.Reset(block)
 		}
 	}
 }
