@@ -30,6 +30,18 @@ func (o *outages) has(f *feed) bool {
 	return o.errs[outage{feed: f}] != nil
 }
 
+// renewing reports whether renewals of any feed have no answer.
+func (o *outages) renewing() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for part := range o.errs {
+		if part.renewals {
+			return true
+		}
+	}
+	return false
+}
+
 func (o *outages) begin(part outage, err error) {
 	f := part.feed
 	err = fmt.Errorf("pawl: serve %s: %w", f.q.name, err)

@@ -55,8 +55,10 @@ func newWakers(w *Worker) {
 			w.wakers[0].feeds = append(w.wakers[0].feeds, f)
 			continue
 		}
-		// Never longer than a lease: a job whose holder died is found in time.
-		most := max(time.Second, min(maxBlock, w.cfg.VisibilityTimeout.Truncate(time.Second)))
+		// Never longer than leases last between two renewals: a job whose holder
+		// died is found in time, and a renewal that waits for the connection of
+		// this read is in time.
+		most := max(time.Second, min(maxBlock, (w.cfg.VisibilityTimeout / 3).Truncate(time.Second)))
 		w.wakers[i] = &waker{worker: w, rdb: rdb, feeds: []*feed{f}, signal: make(chan struct{}, 1),
 			stop: f.q.keys.stop(f.leaser.key[len(f.q.keys.prefix):]), most: most, block: min(minBlock, most)}
 	}
@@ -112,6 +114,18 @@ func (k *waker) loop(stop <-chan struct{}) {
 		case <-stop:
 			return
 		default:
+		}
+		if len(keys) > 0 && k.worker.outages.renewing() {
+			// There may be no second connection: the renewals have this one first,
+			// and the queues are polled.
+			k.mu.Lock()
+			k.reading = nil
+			k.mu.Unlock()
+			k.sleep(stop, minBlock)
+			for _, f := range byKey {
+				f.wake()
+			}
+			continue
 		}
 		if len(keys) == 0 {
 			k.block = min(minBlock, k.most)
