@@ -9,18 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // flat counts what a part of a test holds, and nothing that the tests beside it
-// do: goroutines by a label, which those that they start inherit, and the
-// connections of a client.
+// do: goroutines by a label, which those that they start inherit, and connections
+// at a proxy.
 type flat struct {
 	label string
-	rdb   *redis.Client
+	proxy *redistest.Proxy
 
 	goroutines, connections int
 }
@@ -31,9 +30,9 @@ func labelled(label string, fn func()) {
 }
 
 // newFlat counts for the first time.
-func newFlat(t *testing.T, label string, rdb *redis.Client) *flat {
+func newFlat(t *testing.T, label string, proxy *redistest.Proxy) *flat {
 	t.Helper()
-	f := &flat{label: label, rdb: rdb}
+	f := &flat{label: label, proxy: proxy}
 	f.goroutines, f.connections = f.now(t)
 	require.Positive(t, f.goroutines, "the label %q is on nothing", label)
 	return f
@@ -52,7 +51,7 @@ func (f *flat) now(t *testing.T) (goroutines, connections int) {
 			goroutines += n
 		}
 	}
-	return goroutines, int(f.rdb.PoolStats().TotalConns)
+	return goroutines, f.proxy.Connections()
 }
 
 // still fails the test if it does not come down to what it was, or nearly so: a

@@ -54,7 +54,7 @@ func TestWorkResumesAfterABlackHole(t *testing.T) {
 	f.put(t, "q", 20)
 	f.Log.Wait(t, "started", 20)
 	require.NoError(t, w.Healthy())
-	before := newFlat(t, label, f.Redis)
+	before := newFlat(t, label, f.Proxy)
 	more := make([]note, 30)
 	for i := range more {
 		more[i].N = 20 + i
@@ -125,7 +125,7 @@ func TestAStormOfResetsLeavesNothingBehind(t *testing.T) {
 	var stop func() error
 	labelled(label, func() { stop = f.Start(w) })
 	redistest.Eventually(t, "the worker is healthy", func(context.Context) bool { return w.Healthy() == nil && f.Proxy.Calls("blpop") > 0 })
-	before := newFlat(t, label, f.Redis)
+	before := newFlat(t, label, f.Proxy)
 	require.Positive(t, before.connections)
 	const jobs = 300
 	ended := make(chan error, 1)

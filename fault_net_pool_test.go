@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +17,12 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
-// smallPool gives f's client a pool of few connections.
+// smallPool gives f's client a pool of few connections, and none beside it for
+// pipelines.
 func smallPool(t *testing.T, f *faulty, size int) {
 	t.Helper()
 	wide := f.Redis
-	f.Redis = redis.NewClient(&redis.Options{Addr: f.Proxy.Addr(), PoolSize: size})
+	f.Redis = redis.NewClient(&redis.Options{Addr: f.Proxy.Addr(), PoolSize: size, PipelinePoolSize: -1})
 	f.Client = f.NewClient(pawl.Config{})
 	t.Cleanup(func() {
 		_ = f.Redis.Close()
@@ -29,11 +31,15 @@ func smallPool(t *testing.T, f *faulty, size int) {
 	})
 }
 
-// longJobs is a worker whose jobs last twice their lease.
-func longJobs(t *testing.T, f *faulty, queue string, visibility time.Duration) *pawl.Worker {
+// longJobs is a worker whose first n jobs last twice their lease, the others no time.
+func longJobs(t *testing.T, f *faulty, queue string, visibility time.Duration, n int64) *pawl.Worker {
 	t.Helper()
+	var handled atomic.Int64
 	w := f.Worker(queue, pawl.WorkerConfig{Concurrency: 4, VisibilityTimeout: visibility})
 	pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
+		if handled.Add(1) > n {
+			return nil
+		}
 		select {
 		case <-time.After(2 * visibility):
 			return nil
@@ -54,7 +60,7 @@ func TestRenewalsDoNotStarveBehindTheReadsOfOtherWorkers(t *testing.T) {
 	const visibility = 4 * time.Second
 	var stops []func() error
 	for i := range workers {
-		stops = append(stops, f.Start(longJobs(t, f, fmt.Sprint("q", i), visibility)))
+		stops = append(stops, f.Start(longJobs(t, f, fmt.Sprint("q", i), visibility, 2)))
 	}
 	redistest.Eventually(t, "every connection blocks", func(ctx context.Context) bool {
 		info, _ := f.Direct.Info(ctx, "clients").Result()
@@ -134,13 +140,13 @@ func TestRenewalsAndOutcomesPassThroughAFloodOfEnqueues(t *testing.T) {
 	smallPool(t, f, 3)
 	f.Proxy.On("enqueue", 0, redistest.Delay(100*time.Millisecond)) // each holds a connection for long
 	const visibility = 3 * time.Second
-	stop := f.Start(longJobs(t, f, "q", visibility))
+	stop := f.Start(longJobs(t, f, "q", visibility, 4))
 	f.put(t, "q", 4)
 	f.Log.Wait(t, "started", 4)
 	start := time.Now()
 	flood, end := context.WithCancel(context.Background())
 	var producers sync.WaitGroup
-	for i := range 40 {
+	for i := range 12 {
 		q := f.Queue(fmt.Sprint("other", i))
 		producers.Go(func() {
 			for flood.Err() == nil {
@@ -162,7 +168,7 @@ func TestRenewalsAndOutcomesPassAFetchWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	f := behindProxy(t, redistest.Start(t), time.Second)
 	const visibility = 3 * time.Second
-	stop := f.Start(longJobs(t, f, "q", visibility))
+	stop := f.Start(longJobs(t, f, "q", visibility, 2))
 	f.put(t, "q", 2)
 	f.Log.Wait(t, "started", 2)
 	f.Proxy.On("lease", 0, redistest.RunDropReplyAndHold)
@@ -189,7 +195,7 @@ func TestAWorkerLivesOnFewConnectionsAndRecovers(t *testing.T) {
 			t.Parallel()
 			f := behindProxy(t, redistest.Start(t), 0)
 			const visibility = 4 * time.Second
-			w := longJobs(t, f, "q", visibility)
+			w := longJobs(t, f, "q", visibility, 2)
 			stop := f.Start(w)
 			f.put(t, "q", 2)
 			f.Log.Wait(t, "started", 2)

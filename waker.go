@@ -58,7 +58,7 @@ func newWakers(w *Worker) {
 		// Never longer than leases last between two renewals: a job whose holder
 		// died is found in time, and a renewal that waits for the connection of
 		// this read is in time.
-		most := max(time.Second, min(maxBlock, (w.cfg.VisibilityTimeout / 3).Truncate(time.Second)))
+		most := max(time.Second, min(maxBlock, (w.cfg.VisibilityTimeout/3).Truncate(time.Second)))
 		w.wakers[i] = &waker{worker: w, rdb: rdb, feeds: []*feed{f}, signal: make(chan struct{}, 1),
 			stop: f.q.keys.stop(f.leaser.key[len(f.q.keys.prefix):]), most: most, block: min(minBlock, most)}
 	}

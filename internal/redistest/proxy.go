@@ -116,6 +116,9 @@ func (p *Proxy) Calls(name string) int {
 	return p.calls[name]
 }
 
+// Connections is how many connections clients hold open through the proxy.
+func (p *Proxy) Connections() int { return len(p.open(func(*link) bool { return true })) }
+
 // Seen returns a channel that is closed when the k-th call of a name has
 // reached the proxy.
 func (p *Proxy) Seen(name string, k int) <-chan struct{} {
