@@ -42,7 +42,7 @@ func TestAnEnqueueWithALostAnswerIsOneJob(t *testing.T) {
 				got, err := q.EnqueueMany(t.Context(), pawl.Items(make([]note, s.jobs), s.options...))
 				require.NoError(t, err)
 				if name != "the reply trickles" { // which comes in time, or does not
-					require.Equal(t, 2, f.Proxy.Calls("enqueue"), "it is sent again, and go-redis does not")
+					require.GreaterOrEqual(t, f.Proxy.Calls("enqueue"), 2, "it is sent again")
 				}
 				_, err = q.Enqueue(t.Context(), note{}) // a newer call
 				require.NoError(t, err)

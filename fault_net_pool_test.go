@@ -27,7 +27,6 @@ func smallPool(t *testing.T, f *faulty, size int) {
 	t.Cleanup(func() {
 		_ = f.Redis.Close()
 		f.Redis = wide
-		f.Client = f.NewClient(pawl.Config{}) // for Check
 	})
 }
 

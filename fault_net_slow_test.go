@@ -22,17 +22,17 @@ func TestASlowNetworkOnlySlowsWorkDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := behindProxy(t, redistest.Start(t), 0)
+			f := behindProxy(t, redistest.Start(t), 30*time.Second)
 			f.Proxy.On(redistest.Any, 0, fault)
 			q := f.Queue("q")
-			w := f.Worker("q", pawl.WorkerConfig{Concurrency: 10, VisibilityTimeout: 3 * time.Second,
+			w := f.Worker("q", pawl.WorkerConfig{Concurrency: 10, VisibilityTimeout: 6 * time.Second,
 				Backoff: pawl.Backoff{Base: time.Millisecond, Jitter: pawl.JitterNone}})
 			var handled runs
 			pawl.Handle(w, func(ctx context.Context, job *pawl.Job[note]) error {
 				switch n := handled.add(job.Args.N); {
 				case job.Args.N == 0: // longer than its lease
 					select {
-					case <-time.After(5 * time.Second):
+					case <-time.After(7 * time.Second):
 					case <-ctx.Done():
 						return context.Cause(ctx)
 					}
@@ -52,7 +52,7 @@ func TestASlowNetworkOnlySlowsWorkDown(t *testing.T) {
 			require.NoError(t, err)
 			measured(t, "N6", "40 jobs were enqueued", time.Since(start))
 			f.Log.Wait(t, "done", jobs)
-			measured(t, "N6", "40 jobs were done, of which 20 twice, and one of 5 s", time.Since(start))
+			measured(t, "N6", "40 jobs were done, of which 20 twice, and one of 7 s", time.Since(start))
 			require.NoError(t, w.Healthy())
 			require.NoError(t, stop())
 			require.Empty(t, f.Log.Of("outage"))
