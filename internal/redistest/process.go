@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -37,9 +38,10 @@ type process struct {
 	reached [len(phaseWords)]chan struct{}
 }
 
-// startProcess starts a server.
-func startProcess(name string, args []string) (*process, error) {
+// startProcess starts a server, with env beside this process's own environment.
+func startProcess(name string, args []string, env ...string) (*process, error) {
 	p := &process{cmd: exec.Command(name, args...)}
+	p.cmd.Env = append(os.Environ(), env...)
 	for i := range p.reached {
 		p.reached[i] = make(chan struct{})
 	}

@@ -39,6 +39,9 @@ type Server struct {
 	args []string
 	port int
 	wire *wire // to its master, of a replica
+	// env and clock are of a StartWithClock.
+	env   []string
+	clock string
 	// admin is a client for the rig's own questions.
 	admin func() *redis.Client
 
@@ -58,7 +61,13 @@ type Server struct {
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	demand(t)
-	s := &Server{t: t, dir: t.TempDir(), args: args}
+	return startIn(t, &Server{t: t}, args)
+}
+
+// startIn starts s in a folder of its own.
+func startIn(t testing.TB, s *Server, args []string) *Server {
+	t.Helper()
+	s.dir, s.args = t.TempDir(), args
 	s.admin = sync.OnceValue(func() *redis.Client { return s.Client(t) })
 	var errs []string
 	for range portTries {
@@ -194,7 +203,7 @@ func (s *Server) start(want phase) error {
 	for _, user := range s.users {
 		args = append(args, user...)
 	}
-	p, err := startProcess(binary, args)
+	p, err := startProcess(binary, args, s.env...)
 	if err != nil {
 		return err
 	}
