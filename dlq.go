@@ -93,7 +93,7 @@ func (d *DeadLetters) remove(ctx context.Context, counter string, age time.Durat
 		args = append(args, id, e.ID)
 	}
 	k := &d.q.keys
-	marks, err := d.q.call(ctx, scriptDelete, []string{k.dead, k.index, k.meta, k.minutes, laneKey}, args...)
+	marks, err := d.q.call(ctx, scriptDelete, []string{k.dead, k.index, k.meta, k.minutes, laneKey, k.jobs, k.held}, args...)
 	if err == nil && len(marks) != len(page) {
 		return "", fmt.Errorf("%w: script delete answered %q for %d jobs", ErrUnconfirmed, marks, len(page))
 	}

@@ -43,6 +43,8 @@ type feed struct {
 	// unrenewed: renewals have no answer. Until they have, no expired lease is
 	// taken either: it may be this worker's own.
 	unrenewed bool
+
+	mending mending // of upkeep alone
 }
 
 // serverClock tells the server's time from its last answer.

@@ -56,7 +56,7 @@ func (x *modelMachine) delete() error {
 		return err
 	}
 	k := &x.q.keys
-	return x.ask(x.lane(x.lanes, "delete"), "delete", want, []string{k.dead, k.index, k.meta, k.minutes, laneKey}, args...)
+	return x.ask(x.lane(x.lanes, "delete"), "delete", want, []string{k.dead, k.index, k.meta, k.minutes, laneKey, k.jobs, k.held}, args...)
 }
 
 // state is what a job's state is called, or "" for one that is not there.

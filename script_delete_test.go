@@ -9,7 +9,7 @@ import (
 
 // deleteSeen deletes jobs as the deaths that entries name, if they are so old.
 func (r *rig) deleteSeen(ageMs int, pairs ...string) shot {
-	s := shot{scriptDelete, []string{r.k.dead, r.k.index, r.k.meta, r.k.minutes, laneKey}, []any{"dropped", ageMs}}
+	s := shot{scriptDelete, []string{r.k.dead, r.k.index, r.k.meta, r.k.minutes, laneKey, r.k.jobs, r.k.held}, []any{"dropped", ageMs}}
 	for _, p := range pairs {
 		s.args = append(s.args, p)
 	}

@@ -217,7 +217,7 @@ func (r *rig) redriveShot(unique, how, body string, ids ...string) shot {
 }
 
 func (r *rig) deleteShot(ids ...string) shot {
-	s := shot{scriptDelete, []string{r.k.dead, r.k.index, r.k.meta, r.k.minutes, laneKey}, []any{"purged", 0}}
+	s := shot{scriptDelete, []string{r.k.dead, r.k.index, r.k.meta, r.k.minutes, laneKey, r.k.jobs, r.k.held}, []any{"purged", 0}}
 	for _, id := range ids {
 		s.args = append(s.args, id, "")
 	}

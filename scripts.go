@@ -43,6 +43,7 @@ var (
 	scriptFree       = loadScript("free")
 	scriptMinutes    = loadScript("minutes")
 	scriptBeat       = loadScript("beat")
+	scriptMend       = loadScript("mend")
 	scriptWorkers    = loadScript("workers")
 )
 

@@ -42,6 +42,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.prepare(ctx)
 	w.client.log.Info("pawl: worker serves", "worker", w.cfg.Name, "queues", names(w.cfg.Queues), "concurrency", w.cfg.Concurrency)
 	defer w.askDoctor(ctx)()
+	w.beginMending(ctx)
 
 	var loops, pulses, reads sync.WaitGroup
 	stopPulse, stopRead := make(chan struct{}), make(chan struct{})

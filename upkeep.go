@@ -17,7 +17,7 @@ const (
 )
 
 // upkeep is what a worker does beside its work, until ctx ends: it shows that it
-// lives, and lets go the dead jobs whose time is over. Nothing depends on it, so
+// lives, mends what was broken, and lets go the dead jobs whose time is over. Nothing depends on it, so
 // that a call which fails waits for the next time; outages are told elsewhere.
 func (w *Worker) upkeep(ctx context.Context) {
 	started, draining := time.Now(), w.draining
@@ -105,10 +105,11 @@ func (w *Worker) farewell(upkeepEnded <-chan struct{}) {
 	within(done, limit)
 }
 
-// retire lets go what the queues of the worker no longer keep.
+// retire mends the queues of the worker, and lets go what they no longer keep.
 func (w *Worker) retire(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
 	for _, f := range w.feeds {
+		f.mend(ctx)
 		if ctx.Err() == nil {
 			f.q.retire(ctx, f.now())
 		}

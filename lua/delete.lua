@@ -5,6 +5,8 @@
 -- KEYS[3] meta    hash
 -- KEYS[4] minutes hash, the counters at the start of each minute
 -- KEYS[5] lane    the caller's lane
+-- KEYS[6] jobs    stream, fresh jobs
+-- KEYS[7] held    hash, id -> record
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] counter purged or dropped
 -- ARGV[3] age     ms since the death, at the least
@@ -14,12 +16,15 @@
 -- dead job had, "m" not dead, or dead of another death, or too young
 -- include: time
 -- include: lane
+-- include: graves
 -- include: tally
 
 local seen = lane_seen(KEYS[5], ARGV[1])
 if seen then return seen end
 redis.call('XLEN', KEYS[1])
 redis.call('HLEN', KEYS[3])
+redis.call('XLEN', KEYS[6])
+redis.call('HLEN', KEYS[7])
 local now = math.floor(now_us() / 1000)
 local minute = minute_turned(KEYS[4], now)
 local before = now - tonumber(ARGV[3])
@@ -28,6 +33,9 @@ local marks, gone, graves, met = {}, {}, {}, {}
 for i = 4, #ARGV, 2 do
   local id, wanted = ARGV[i], ARGV[i + 1]
   local grave = redis.call('HGET', KEYS[2], id)
+  if not grave and wanted ~= '' and not lives(KEYS[6], KEYS[7], id) and grave_is(KEYS[1], wanted, id) then
+    grave = wanted -- of a job that the index has lost, the stream knows as much
+  end
   if met[id] then grave = nil end -- given twice
   local entry = wanted ~= '' and wanted or grave
   local at = entry and tonumber(string.match(entry, '^(%d+)%-%d+$') or '')

@@ -35,16 +35,17 @@ local us = now_us()
 local now = math.floor(us / 1000)
 local ready_from = math.ceil(us / 1000)
 local last = redis.call('HGET', KEYS[6], 'last')
-redis.call('XLEN', KEYS[1])
-redis.call('HLEN', KEYS[2])
+local homes = redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2])
 redis.call('ZCARD', KEYS[3])
 redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[5])
 local minute = minute_turned(KEYS[7], now)
 local waiting = redis.call('LLEN', KEYS[8])
 last = tonumber(string.match(last or '', '^%d+$') or '')
+local healed = 0
 if not last then
   -- The hash was lost: ids must still rise above what the stream has seen.
+  if homes > 0 then healed = 1 end
   local top = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
   last = tonumber(top[1] and string.match(top[1][1], '^%d+') or '0')
 end
@@ -118,6 +119,8 @@ if added > 0 then
   tally(KEYS[6], 'n:enqueued', added)
 end
 if #holders > 0 then tally(KEYS[6], 'n:duplicate', #holders) end
+healed = healed + unique_orphans
+if healed > 0 then tally(KEYS[6], 'n:healed', healed) end
 
 local ready = (#fresh + #prio) / 2
 if nearest and wake_due(KEYS[3], nearest, now) then ready = ready + 1 end

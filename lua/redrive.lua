@@ -23,6 +23,7 @@
 -- include: time
 -- include: lane
 -- include: head
+-- include: graves
 -- include: unique_own
 -- include: unique_take
 -- include: wake
@@ -47,6 +48,8 @@ local moved, graves, taken, met = {}, {}, {}, {}
 for i = 3, #ARGV, 4 do
   local id, grave, record, how = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local entry = redis.call('HGET', KEYS[7], id)
+  -- Of a job that the index has lost, the stream knows as much.
+  if not entry and not lives(KEYS[1], KEYS[2], id) and grave_is(KEYS[6], grave, id) then entry = grave end
   local word = 'ok'
   if not entry or met[id] then
     word = 'missing'
@@ -91,6 +94,7 @@ if #moved > 0 then
   redis.call('HDEL', KEYS[7], unpack(moved))
   minute_note(KEYS[9], KEYS[8], minute)
   tally(KEYS[8], 'n:redriven', #moved)
+  if unique_orphans > 0 then tally(KEYS[8], 'n:healed', unique_orphans) end
   wake_push(KEYS[10], #moved, waiting)
 end
 local answer = table.concat(words, ' ')

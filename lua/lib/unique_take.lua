@@ -1,6 +1,8 @@
 -- unique_holder is the id that holds the key, or nil if it may be taken: keys
 -- without a window have no TTL, so a holder that has gone leaves one behind,
--- and is found out here, its id being its address.
+-- and is found out here, its id being its address. Each end of a job frees its
+-- key, so that such a job was lost; unique_orphans counts their keys.
+local unique_orphans = 0
 local function unique_holder(key, jobs, held, runs, now)
   local id, mode, till = unique_read(key)
   if not id then return nil end
@@ -11,6 +13,7 @@ local function unique_holder(key, jobs, held, runs, now)
     local _, head_started = head_read(record)
     started = head_started
   elseif #redis.pcall('XRANGE', jobs, id, id) == 0 then -- an error if it is no id
+    if redis.call('PTTL', key) == -1 then unique_orphans = unique_orphans + 1 end
     return nil
   end
   if mode == 's' and (started or redis.call('HEXISTS', runs, id) == 1) then return nil end

@@ -1,0 +1,142 @@
+-- mend: look over a part of a queue, and put right what an eviction, a hand edit or
+-- a lost tail left where no lease comes by. Each thing is judged in this moment, so
+-- that a call may be sent again, or come late: it needs no lane.
+--
+-- KEYS[1] jobs    stream, fresh jobs
+-- KEYS[2] held    hash, id -> record
+-- KEYS[3] due     sorted set, score = ms
+-- KEYS[4] prio    sorted set, score = priority and ms
+-- KEYS[5] leases  sorted set, score = deadline ms
+-- KEYS[6] runs    hash, id -> run entry
+-- KEYS[7] dead    stream of post-mortems
+-- KEYS[8] index   hash, id -> entry of dead
+-- KEYS[9] meta    hash
+-- KEYS[10] minutes hash, the counters at the start of each minute
+-- ARGV[1] place   where the call before stopped; "": at the start
+--
+-- returns "<lost> <healed> <place>": these counters, and where to go on; no place:
+-- all has been looked at
+-- include: time
+-- include: entry
+-- include: full
+-- include: graves
+-- include: tally
+
+local us = now_us()
+local streamed, held = redis.call('XLEN', KEYS[1]), redis.call('HLEN', KEYS[2])
+redis.call('ZCARD', KEYS[3])
+redis.call('ZCARD', KEYS[4])
+redis.call('ZCARD', KEYS[5])
+redis.call('HLEN', KEYS[6])
+local buried = redis.call('XLEN', KEYS[7])
+redis.call('HLEN', KEYS[8])
+local last = string.match(redis.call('HGET', KEYS[9], 'last') or '', '^%d+$')
+local minute = minute_turned(KEYS[10], math.floor(us / 1000))
+
+local part_s, at_text, skip = string.match(ARGV[1], '^(%a) (%S+) (%d+)$')
+if not part_s then part_s, at_text, skip = 'd', '-', '0' end
+skip = tonumber(skip)
+local looked, bytes = 0, 0
+local lost, healed = 0, 0
+local graves, stale, times, runs = {}, {}, {}, {}
+
+-- Another one fits while few were looked at and little was read.
+local function open()
+  return looked < 200 and bytes < 1000000
+end
+
+-- The entries of dead come first: what the index had lost is in it again before the
+-- index is judged. One by one, since a single one may have megabytes.
+local function look_dead()
+  while open() do
+    local entry = redis.call('XRANGE', KEYS[7], at_text == '-' and '-' or '(' .. at_text, '+', 'COUNT', 1)[1]
+    if not entry then return true end
+    local entry_id = entry[1]
+    at_text = entry_id
+    looked = looked + 1
+    bytes = bytes + #(entry[2][4] or '')
+    local id = grave_owner(entry)
+    if id and entry_id_valid(id) then
+      local grave = redis.call('HGET', KEYS[8], id)
+      if grave ~= entry_id and not lives(KEYS[1], KEYS[2], id) and not grave_is(KEYS[7], grave, id) then
+        if not graves[id] then healed = healed + 1 end
+        graves[id] = entry_id
+      end
+    end
+  end
+  return false
+end
+
+-- scan judges each pair of a hash or a sorted set.
+local function scan(read, judge)
+  while open() do
+    local page = read()
+    for i = 2 * skip + 1, #page[2], 2 do
+      if not open() then
+        skip = (i - 1) / 2
+        return false
+      end
+      looked = looked + 1
+      judge(page[2][i], page[2][i + 1])
+    end
+    at_text, skip = page[1], 0
+    if at_text == '0' then return true end
+  end
+  return false
+end
+
+local function judge_index(id, grave)
+  if graves[id] or stale[id] then return end
+  local there, size = grave_is(KEYS[7], grave, id)
+  bytes = bytes + size
+  if there then return end
+  stale[id] = true
+  if lives(KEYS[1], KEYS[2], id) then healed = healed + 1 else lost = lost + 1 end
+end
+
+local function judge_due(id)
+  if times[id] or redis.call('HEXISTS', KEYS[2], id) == 1 then return end
+  times[id] = true
+  if lives(KEYS[1], KEYS[2], id) then healed = healed + 1 else lost = lost + 1 end
+end
+
+-- A job that has no place either will get its lease back, and finds here what its
+-- run had come to.
+local function judge_run(id)
+  if runs[id] or redis.call('ZSCORE', KEYS[5], id) then return end
+  local waits = redis.call('ZSCORE', KEYS[3], id) or redis.call('ZSCORE', KEYS[4], id)
+  if lives(KEYS[1], KEYS[2], id) then
+    if not waits then return end
+    healed = healed + 1
+  elseif not times[id] then
+    lost = lost + 1
+  end
+  runs[id] = true
+end
+
+if part_s == 'd' and look_dead() then part_s, at_text = 'i', '0' end
+if part_s == 'i' and scan(function() return redis.call('HSCAN', KEYS[8], at_text, 'COUNT', 100) end, judge_index) then part_s, at_text = 't', '0' end
+if part_s == 't' and scan(function() return redis.call('ZSCAN', KEYS[3], at_text, 'COUNT', 100) end, judge_due) then part_s, at_text = 'r', '0' end
+if part_s == 'r' and scan(function() return redis.call('HSCAN', KEYS[6], at_text, 'COUNT', 100) end, judge_run) then part_s = '' end
+
+write_when_full(KEYS[5])
+if not last and streamed + held + buried > 0 then
+  -- The hash was lost: ids must still rise above what the stream has seen.
+  healed = healed + 1
+  local top = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+  last = math.max(us, tonumber(top and string.match(top[1], '^%d+') or '0'))
+  redis.call('HSET', KEYS[9], 'last', num(last))
+end
+for id in pairs(stale) do redis.call('HDEL', KEYS[8], id) end
+for id in pairs(times) do redis.call('ZREM', KEYS[3], id) end
+for id in pairs(runs) do redis.call('HDEL', KEYS[6], id) end
+for id, entry in pairs(graves) do redis.call('HSET', KEYS[8], id, entry) end
+if lost + healed > 0 then
+  minute_note(KEYS[10], KEYS[9], minute)
+  if lost > 0 then tally(KEYS[9], 'n:lost', lost) end
+  if healed > 0 then tally(KEYS[9], 'n:healed', healed) end
+end
+local counts = redis.call('HMGET', KEYS[9], 'n:lost', 'n:healed')
+local answer = num(tonumber(counts[1] or '') or 0) .. ' ' .. num(tonumber(counts[2] or '') or 0)
+if part_s ~= '' then answer = answer .. ' ' .. part_s .. ' ' .. at_text .. ' ' .. num(skip) end
+return answer
