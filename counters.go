@@ -14,8 +14,9 @@ type Counters struct {
 	// passed; Purged, jobs that were deleted, waiting or dead; Dropped, dead jobs
 	// that DeadRetention let go.
 	Crashed, Dead, Redriven, Discarded, Cancelled, Expired, Purged, Dropped int64
-	// Lost counts ids whose record had gone, Healed jobs that had lost their
-	// place and were put back: keys were evicted, edited or lost.
+	// Lost counts ids whose record or post-mortem had gone; Healed, what was put
+	// right: jobs that had lost their place or their entry in the index of the
+	// dead, unique keys without a job. Keys were evicted, edited or lost.
 	Lost, Healed int64
 }
 
