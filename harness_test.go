@@ -61,7 +61,7 @@ func bubble(t *testing.T, fn func(t *testing.T, e *env)) {
 		})
 		// A call whose context ended may have left a read behind that waits to be
 		// sent again; a bubble must not end before it.
-		t.Cleanup(func() { time.Sleep(10 * time.Second) })
+		t.Cleanup(func() { <-time.After(10 * time.Second) })
 		t.Cleanup(m.Close)
 		t.Cleanup(func() { _ = rdb.Close() })
 		fn(t, newEnv(t, rdb, m))

@@ -54,7 +54,7 @@ func (s *slowOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (s *slowOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		time.Sleep(time.Duration(s.wait.Swap(0)))
+		<-time.After(time.Duration(s.wait.Swap(0)))
 		return next(ctx, cmd)
 	}
 }
