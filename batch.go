@@ -16,6 +16,7 @@ import (
 // The bounds of one script call (DESIGN: every call bounded).
 const (
 	maxCallItems = 500
+	maxCallRuns  = 250 // of leases and outcomes, which cost Redis 10 to 16 us each
 	maxCallBytes = 1 << 20
 )
 

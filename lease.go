@@ -53,7 +53,7 @@ func (f *feed) leaseCall(outage bool) *call {
 			want -= len(p.outs) // those that go with this lease are stored before it
 		}
 	}
-	n := f.worker.slots.take(f.index, max(0, min(want, maxCallItems)))
+	n := f.worker.slots.take(f.index, max(0, min(want, maxCallRuns)))
 	if n <= 0 {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (f *feed) group(v verb) *pendingCall {
 	rest := f.finished[:0]
 	bytes := 0
 	for _, out := range f.finished {
-		if out.verb != v || !fits(len(p.outs), bytes, 1, len(out.record)) {
+		if out.verb != v || len(p.outs) == maxCallRuns || !fits(len(p.outs), bytes, 1, len(out.record)) {
 			rest = append(rest, out)
 			continue
 		}

@@ -34,23 +34,28 @@ func TestCallsAtTheirCapBesideABacklog(t *testing.T) {
 		}
 		r := open(t)
 		const rounds = 10
-		fill(r, rounds*maxCallItems)
+		fill(r, rounds*maxCallRuns)
 		leases := make([]answer, rounds)
-		cost(r, "lease", rounds, func(i int) { leases[i] = r.lease(ask{n: maxCallItems}) })
-		holds := make([][]hold, rounds)
+		cost(r, "lease", maxCallRuns, rounds, func(i int) { leases[i] = r.lease(ask{n: maxCallRuns}) })
+		holds, ids := make([][]hold, rounds), make([][]string, rounds)
 		for i, got := range leases {
-			require.Len(t, got.jobs, maxCallItems)
+			require.Len(t, got.jobs, maxCallRuns)
 			for _, j := range got.jobs {
-				holds[i] = append(holds[i], hold{j.id, got.token})
+				holds[i], ids[i] = append(holds[i], hold{j.id, got.token}), append(ids[i], j.id)
 			}
 		}
-		cost(r, "extend", rounds, func(i int) { r.fire(r.extendShot(holds[i]...)) })
-		cost(r, "settle", rounds-2, func(i int) { r.must(strings.Repeat("k", maxCallItems), r.settleShot("done", "", holds[i]...)) })
-		cost(r, "bury", 2, func(i int) { r.must(strings.Repeat("k", maxCallItems), r.buryShot("", holds[rounds-2+i]...)) })
-		cost(r, "deaths", rounds, func(int) {
+		all := strings.Repeat("k", maxCallRuns)
+		cost(r, "settle", maxCallRuns, 5, func(i int) { r.must(all, r.settleShot("done", "", holds[i]...)) })
+		cost(r, "bury", maxCallRuns, 5, func(i int) { r.must(all, r.buryShot("", holds[5+i]...)) })
+		cost(r, "deaths", maxCallRuns, rounds, func(int) {
 			attempt(t.Context(), r.rdb, &call{script: scriptDeaths, keys: []string{r.k.dead}, args: []any{"-", "+"}})
 		})
-		cost(r, "enqueue", rounds, func(int) { r.fresh(maxCallItems) })
+		redrives := make([]shot, 5)
+		for i := range redrives {
+			redrives[i] = r.redriveShot("", "", rec(long), ids[5+i]...)
+		}
+		cost(r, "redrive", maxCallRuns, 5, func(i int) { r.fire(redrives[i]) })
+		cost(r, "enqueue", maxCallItems, rounds, func(int) { r.fresh(maxCallItems) })
 	})
 }
 
@@ -62,13 +67,13 @@ func fill(r *rig, n int) {
 }
 
 // cost logs the processor time of a call.
-func cost(r *rig, name string, times int, call func(int)) {
+func cost(r *rig, name string, jobs, times int, call func(int)) {
 	r.t.Helper()
 	before := processor(r)
 	for i := range times {
 		call(i)
 	}
-	r.t.Logf("measured D3: %s of %d: %v of processor time", name, maxCallItems, (processor(r)-before)/time.Duration(times))
+	r.t.Logf("measured D3: %s of %d: %v of processor time", name, jobs, (processor(r)-before)/time.Duration(times))
 }
 
 // processor is the time that the server's main thread has used.
