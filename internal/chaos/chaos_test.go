@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/pawlq/pawl"
 )
 
 var seedFlag = flag.Uint64("chaos.seed", 0, "run the schedule of this seed, or from this one on as many as CHAOS_SEEDS says")
@@ -41,6 +44,51 @@ func setting(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
+// total is the sum of many runs.
+type total struct {
+	mu                 sync.Mutex
+	runs, clean        int
+	counts             map[string]int
+	starts, duplicates int
+	jobs               pawl.Counters
+	resumed            []int64
+}
+
+func (s *total) add(r Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs++
+	if len(r.Violations)+len(r.Errors)+len(r.Noise) == 0 {
+		s.clean++
+	}
+	if s.counts == nil {
+		s.counts = map[string]int{}
+	}
+	for name, n := range r.Counts {
+		s.counts[name] += n
+	}
+	s.starts += r.starts()
+	s.duplicates += r.duplicates()
+	addCounters(&s.jobs, r.State.Stats.Total)
+	if took, _, waited := newIndex(r.History, r.State).resumed(); waited {
+		s.resumed = append(s.resumed, took)
+	}
+}
+
+func (s *total) log(t *testing.T, took time.Duration) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs == 0 {
+		return
+	}
+	t.Logf("%d runs, %d clean, in %v: %s", s.runs, s.clean, took.Round(time.Second), summary(s.counts, s.jobs, s.starts, s.duplicates))
+	if slices.Sort(s.resumed); len(s.resumed) > 0 {
+		t.Logf("the first lease after the last fault, with jobs waiting, in %d runs: median %d ms, at most %d ms",
+			len(s.resumed), s.resumed[len(s.resumed)/2], s.resumed[len(s.resumed)-1])
+	}
+}
+
 // TestChaos is small unless CHAOS_SEEDS, CHAOS_JOBS and CHAOS_SECONDS, the time of
 // each seed's faults, say otherwise. The seeds are 1, 2, 3 and so on, so that a
 // failure can be had again: with -chaos.seed that one alone is run. With CHAOS_DIR
@@ -53,16 +101,20 @@ func TestChaos(t *testing.T) {
 	}
 	seeds = setting(t, "CHAOS_SEEDS", seeds)
 	jobs := setting(t, "CHAOS_JOBS", 300)
-	window := time.Duration(setting(t, "CHAOS_SECONDS", max(4, jobs/75))) * time.Second
+	window := time.Duration(setting(t, "CHAOS_SECONDS", max(4, min(jobs/75, 15)))) * time.Second
+	var all total
+	began := time.Now()
+	t.Cleanup(func() { all.log(t, time.Since(began)) })
 	for seed := first; seed < first+uint64(seeds); seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			opts := Options{Seed: seed, Jobs: jobs, Window: window}
+			opts := Options{Seed: seed, Jobs: jobs, Window: window, Wide: true}
 			if dir := os.Getenv("CHAOS_DIR"); dir != "" {
 				opts.Dir = filepath.Join(dir, fmt.Sprintf("seed-%d-%d", seed, os.Getpid()))
 				require.NoError(t, os.MkdirAll(opts.Dir, 0o755))
 			}
 			result := Run(t, opts)
+			all.add(result)
 			t.Logf("seed %d: %s", seed, result.summary())
 			result.requireClean(t, seed)
 		})
@@ -95,13 +147,16 @@ func (r Result) requireClean(t *testing.T, seed uint64) {
 
 // summary is one line: what was done to it, and what it did.
 func (r Result) summary() string {
+	return fmt.Sprintf("%.1f s: %s", r.Took.Seconds(), summary(r.Counts, r.State.Stats.Total, r.starts(), r.duplicates()))
+}
+
+func summary(counts map[string]int, n pawl.Counters, starts, duplicates int) string {
 	var faults []string
-	for _, name := range slices.Sorted(maps.Keys(r.Counts)) {
-		faults = append(faults, fmt.Sprintf("%s %d", name, r.Counts[name]))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		faults = append(faults, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	n := r.State.Stats.Total
-	return fmt.Sprintf("%.1f s: faults: %s; jobs: enqueued %d, done %d, dead %d, redriven %d, crashed %d; runs: %d, explained duplicates %d",
-		r.Took.Seconds(), strings.Join(faults, ", "), n.Enqueued, n.Done, n.Dead, n.Redriven, n.Crashed, r.starts(), r.duplicates())
+	return fmt.Sprintf("faults: %s; jobs: enqueued %d, done %d, discarded %d, cancelled %d, purged %d, deaths %d, redriven %d, crashed %d; runs: %d, explained duplicates %d",
+		strings.Join(faults, ", "), n.Enqueued, n.Done, n.Discarded, n.Cancelled, n.Purged, n.Dead, n.Redriven, n.Crashed, starts, duplicates)
 }
 
 func (r Result) starts() (n int) {

@@ -19,6 +19,7 @@ const (
 	RetryLaw     = "retry law"
 	EffectOnce   = "effect at most once"
 	Recovers     = "recovers alone"
+	Stuck        = "stuck"
 	HonestErrors = "honest errors"
 )
 
@@ -43,8 +44,10 @@ func Check(history []Event, state State) []Violation {
 		c.loss(j)
 		c.tombstones(j)
 		c.cancelled(j)
+		c.once(j)
 		for i, r := range j.runs {
 			c.run(j, r)
+			c.told(j, r)
 			if i > 0 {
 				c.succession(j, j.runs[i-1], r)
 			}
@@ -54,6 +57,8 @@ func Check(history []Event, state State) []Violation {
 		}
 	}
 	c.answers()
+	c.pauses()
+	c.recovery()
 	c.uniques()
 	c.left()
 	c.counters()

@@ -32,7 +32,7 @@ func (c *checker) holder(call *call) {
 	if j == nil || j.enqueue == nil {
 		return // its enqueue was not answered
 	}
-	if j.enqueue.invoke.Key != call.invoke.Key {
+	if j.enqueue.invoke.key() != call.invoke.key() {
 		c.report(UniqueKey, j, "is said to hold the key %q of %s", call.invoke.Key, call.invoke.Ref)
 	}
 	for _, e := range j.ends() {
@@ -58,14 +58,17 @@ func (c *checker) uniques() {
 		if j.enqueue == nil || j.enqueue.invoke.Key == "" {
 			continue
 		}
-		key := j.enqueue.invoke.Key
+		key := j.enqueue.invoke.key()
 		byKey[key] = append(byKey[key], j.holds(j.enqueue.invoke)...)
 	}
 	for key, spans := range byKey {
 		slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
 		for i, a := range spans {
 			for _, b := range spans[i+1:] {
-				if a.job != b.job && b.from < a.to {
+				if b.from >= a.to {
+					break // and so are those after it
+				}
+				if a.job != b.job {
 					c.report(UniqueKey, b.job, "took the key %q %d us before %s gave it up", key, a.to-b.from, a.job.id)
 				}
 			}

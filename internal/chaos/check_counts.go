@@ -4,7 +4,7 @@ package chaos
 func (c *checker) left() {
 	s := c.state.Stats
 	if n := s.Ready + s.Delayed + s.Running; n > 0 {
-		c.report(Recovers, nil, "the queue was not drained: %d ready, %d delayed, %d running", s.Ready, s.Delayed, s.Running)
+		c.report(Stuck, nil, "the queues were not drained in time: %d ready, %d delayed, %d running", s.Ready, s.Delayed, s.Running)
 	}
 	for _, text := range c.state.Problems {
 		c.report(OneState, nil, "%s", text)
@@ -47,8 +47,12 @@ func (c *checker) counters() {
 		case call.invoke.Op == Enqueue && call.may():
 			maybeTwins++
 			unknown++
+		case call.invoke.Op == Redrive && call.sure() && call.invoke.Job == "":
+			redriven += call.answer.Count
 		case call.invoke.Op == Redrive && call.sure():
 			redriven++
+		case call.invoke.Op == Redrive && call.may() && call.invoke.Job == "":
+			maybeRedriven += n.Redriven // who knows
 		case call.invoke.Op == Redrive && call.may():
 			maybeRedriven++
 		case call.invoke.Op == Cancel && call.may():

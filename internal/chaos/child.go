@@ -21,20 +21,22 @@ import (
 // TestMain calls Child if it is set.
 const ChildEnv = "PAWL_CHAOS_CHILD"
 
-const queueName = "chaos"
-
 // childConfig is what a child is told.
 type childConfig struct {
-	Role       string // worker or producer
-	Name, Dir  string
-	Addr       string
-	Seed       uint64
-	Jobs       int // of a producer
-	Pace       int // ms between two of its enqueues
-	Only       string
-	Keyed      bool
-	Visibility time.Duration
-	Bugs       []Bug
+	Role        string // worker or producer
+	Name, Dir   string
+	Addr        string
+	Queues      []string
+	Seed        uint64
+	Jobs        int           // of a producer
+	Total       int           // of all producers
+	Callers     int           // that enqueue at once: their calls share round trips
+	Pace        time.Duration // between two of its enqueues
+	Only        string
+	Keyed       bool
+	Concurrency int // of a worker
+	Visibility  time.Duration
+	Bugs        []Bug
 }
 
 // Bug is a text of a script and what becomes of it.
@@ -72,7 +74,7 @@ func Child() {
 	client, err := pawl.New(rdb, pawl.Config{Hooks: []pawl.Hook{scribe{out, cfg.Visibility}}})
 	must(err)
 	if cfg.Role == "producer" {
-		produce(ctx, cfg, client.Queue(queueName), out)
+		produce(ctx, cfg, client, out)
 	} else {
 		work(ctx, cfg, client, out)
 	}
@@ -90,7 +92,7 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 func work(ctx context.Context, cfg childConfig, client *pawl.Client, out *Writer) {
-	w, err := pawl.NewWorker(client, pawl.WorkerConfig{Queues: pawl.Queues(queueName), Concurrency: 6, Name: cfg.Name,
+	w, err := pawl.NewWorker(client, pawl.WorkerConfig{Queues: pawl.Queues(cfg.Queues...), Concurrency: cfg.Concurrency, Name: cfg.Name,
 		VisibilityTimeout: cfg.Visibility, MaxAttempts: maxAttempts, Backoff: backoff,
 		MaxCrashes:   100, // what dies of the runner's kills would not be run
 		DrainTimeout: 300 * time.Millisecond})
@@ -123,7 +125,7 @@ func (s scribe) Started(_ context.Context, e pawl.Event) {
 	var task Task
 	_ = json.Unmarshal(e.Job.Payload, &task) // what cannot be read has no ref, and is found so
 	s.write(Start, e, func(line *Event) {
-		line.Ref, line.Due, line.Lease = task.Ref, e.Job.DueAt.UnixMilli(), s.lease.Milliseconds()
+		line.Ref, line.Queue, line.Due, line.Lease = task.Ref, e.Job.Queue, e.Job.DueAt.UnixMilli(), s.lease.Milliseconds()
 	})
 }
 

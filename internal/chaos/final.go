@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,24 +14,61 @@ import (
 	"github.com/pawlq/pawl"
 )
 
-// finalState reads what is left of the queue.
-func finalState(ctx context.Context, q *pawl.Queue, rdb *redis.Client) (s State, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+// finalState reads what is left of the queues, as if they were one: a job's id is
+// never that of another queue's.
+func finalState(ctx context.Context, queues []*pawl.Queue, rdb *redis.Client) (s State, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if s.Stats, err = q.Stats(ctx); err != nil {
+	if s.Stats, err = allStats(ctx, queues); err != nil {
 		return s, err
 	}
+	for _, q := range queues {
+		if err := s.add(ctx, q, rdb); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// allStats is the sum of what is in the queues.
+func allStats(ctx context.Context, queues []*pawl.Queue) (sum pawl.Stats, err error) {
+	for _, q := range queues {
+		s, err := q.Stats(ctx)
+		if err != nil {
+			return sum, err
+		}
+		sum.Ready += s.Ready
+		sum.Delayed += s.Delayed
+		sum.Running += s.Running
+		sum.Dead += s.Dead
+		addCounters(&sum.Total, s.Total)
+	}
+	return sum, nil
+}
+
+func addCounters(sum *pawl.Counters, more pawl.Counters) {
+	total, n := reflect.ValueOf(sum).Elem(), reflect.ValueOf(more)
+	for i := range n.NumField() {
+		total.Field(i).SetInt(total.Field(i).Int() + n.Field(i).Int())
+	}
+}
+
+func (s *State) add(ctx context.Context, q *pawl.Queue, rdb *redis.Client) error {
+	stats, err := q.Stats(ctx)
+	if err != nil {
+		return err
+	}
 	for _, state := range []pawl.State{pawl.StateReady, pawl.StateDelayed, pawl.StateRunning} {
-		for job, err := range q.List(ctx, state, pawl.Filter{Limit: 1000}) {
+		for job, err := range q.List(ctx, state, pawl.Filter{}) {
 			if err != nil {
-				return s, err
+				return err
 			}
 			s.Live = append(s.Live, job.ID.String())
 		}
 	}
 	for job, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
 		if err != nil && !errors.Is(err, pawl.ErrNotFound) {
-			return s, err
+			return err
 		}
 		if err != nil {
 			break
@@ -42,13 +80,14 @@ func finalState(ctx context.Context, q *pawl.Queue, rdb *redis.Client) (s State,
 	}
 	problems, err := q.Check(ctx)
 	if err != nil {
-		return s, err
+		return err
 	}
 	for _, p := range problems {
 		s.Problems = append(s.Problems, p.String())
 	}
-	s.Leftover, err = leftover(ctx, q, rdb, s.Stats)
-	return s, err
+	keys, err := leftover(ctx, q, rdb, stats)
+	s.Leftover = append(s.Leftover, keys...)
+	return err
 }
 
 // leftover is the keys that a queue without jobs must not have: docs/storage.md

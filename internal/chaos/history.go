@@ -50,8 +50,13 @@ const (
 	Redrive Op = "redrive"
 	Purge   Op = "purge"
 	RunNow  Op = "runnow"
-	Fault   Op = "fault" // Class says which
+	Pause   Op = "pause"  // for Delay
+	Resume  Op = "resume" // before its end
+	Fault   Op = "fault"  // Class says which
 )
+
+// Healed is the class of the fault that is none: the last one is over.
+const Healed = "healed"
 
 // Event is a line of a history. At is stamped before the line is written, so
 // what the line tells of has happened by then for certain.
@@ -63,6 +68,7 @@ type Event struct {
 	Class   string `json:"class,omitempty"` // of the error, of what a handler returns, of a fault
 	Ref     string `json:"ref,omitempty"`   // the caller's own name for a call; an enqueue's travels in the payload
 	Job     string `json:"job,omitempty"`
+	Queue   string `json:"queue,omitempty"`
 
 	Run         int64 `json:"run,omitempty"` // the fencing token: us of the lease, by the server's clock
 	Attempt     int   `json:"attempt,omitempty"`
@@ -82,7 +88,7 @@ type Event struct {
 	Started   bool   `json:"started,omitempty"`
 	Duplicate bool   `json:"duplicate,omitempty"` // Job is the holder
 	Scrap     bool   `json:"scrap,omitempty"`     // the job may be purged
-	Count     int64  `json:"count,omitempty"`     // of a purge
+	Count     int64  `json:"count,omitempty"`     // of a purge, or of a redrive of all
 }
 
 // ends tells the ops that end a run.
@@ -92,6 +98,15 @@ func (o Op) ends() bool {
 
 // over tells the ops after which a job is gone for good.
 func (o Op) over() bool { return o == Done || o == Discard || o == Cancel }
+
+// key is the unique key of an enqueue, which is its queue's alone.
+func (e Event) key() string { return e.Queue + " " + e.Key }
+
+// makes tells the answer of an enqueue that counts among the jobs of a run: one
+// that made a job or, where all are keyed and hardly one does, any.
+func (e Event) makes(keyed bool) bool {
+	return e.Op == Enqueue && e.Type != Invoke && (keyed || e.Type == OK && !e.Duplicate)
+}
 
 // Writer appends the events of one process to its file. Each line is one write
 // to a file opened with O_APPEND: a kill -9 tears the last line at most, since
@@ -137,8 +152,10 @@ func (w *Writer) Close() error { return w.file.Close() }
 
 // Read merges the histories of a folder, in the order of their times, and those
 // of one process as they were written.
-func Read(dir string) ([]Event, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
+func Read(dir string) ([]Event, error) { return read(dir, "*") }
+
+func read(dir, processes string) ([]Event, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, processes+suffix))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/google/uuid"
@@ -14,9 +15,11 @@ type index struct {
 	order     []string // ids of jobs, by age
 	calls     []*call  // in the order of their invokes
 	byRef     map[string]*call
+	leases    []lease // in the order of their times
 	faults    []Event
 	processes map[string]int64 // the last sign of life of each
 	killed    map[string]int64 // when a process was ended, with what it still ran
+	cut       map[string]bool  // those of them that had no time to drain
 }
 
 // call is one call of a producer or operator. answer is nil if its process was
@@ -43,6 +46,19 @@ type job struct {
 	moved   []*call // redrives and run-nows that name it
 	dead    *Tombstone
 	live    bool
+}
+
+// lease is a run and the job that it is of.
+type lease struct {
+	job *job
+	run *run
+}
+
+// leasedBetween is the runs whose lease came after one time and before another.
+func (x *index) leasedBetween(from, to int64) []lease {
+	first := sort.Search(len(x.leases), func(i int) bool { return x.leases[i].run.leasedAt() > from })
+	last := sort.Search(len(x.leases), func(i int) bool { return x.leases[i].run.leasedAt() >= to })
+	return x.leases[first:max(first, last)]
 }
 
 // run is one run of a handler.
@@ -82,7 +98,7 @@ func (j *job) enqueuedAt() int64 {
 
 func newIndex(history []Event, state State) *index {
 	x := &index{state: state, jobs: map[string]*job{}, byRef: map[string]*call{},
-		processes: map[string]int64{}, killed: map[string]int64{}}
+		processes: map[string]int64{}, killed: map[string]int64{}, cut: map[string]bool{}}
 	runs := map[string]map[int64]*run{}
 	var ofRuns []Event
 	for _, e := range history {
@@ -92,6 +108,7 @@ func newIndex(history []Event, state State) *index {
 			x.faults = append(x.faults, e)
 			if slices.Contains([]string{"kill", "exit", "term"}, e.Class) {
 				x.killed[e.Ref] = e.At
+				x.cut[e.Ref] = x.cut[e.Ref] || e.Class != "term"
 			}
 		case e.Ref != "" && e.Run == 0:
 			x.call(e)
@@ -122,7 +139,11 @@ func newIndex(history []Event, state State) *index {
 	for id, j := range x.jobs {
 		slices.SortFunc(j.runs, func(a, b *run) int { return int(a.start.Run - b.start.Run) })
 		x.order = append(x.order, id)
+		for _, r := range j.runs {
+			x.leases = append(x.leases, lease{j, r})
+		}
 	}
+	slices.SortFunc(x.leases, func(a, b lease) int { return int(a.run.start.Run - b.run.start.Run) })
 	slices.SortFunc(x.order, strings.Compare)
 	return x
 }
@@ -205,7 +226,7 @@ func (x *index) final() {
 // What a worker that was told to end cannot finish it gives back.
 func (x *index) disturbed(from, to, grace int64) bool {
 	for _, f := range x.faults {
-		if !brief(f.Class) && f.At <= to && f.At+f.Delay+grace >= from {
+		if f.Class != Healed && !brief(f.Class) && f.At <= to && f.At+f.Delay+grace >= from {
 			return true
 		}
 	}

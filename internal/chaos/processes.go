@@ -47,7 +47,7 @@ func (s *slot) keep() {
 		name, shot, last := s.name, s.shot, s.last
 		clean := s.cmd.ProcessState.Success()
 		s.mu.Unlock()
-		if last || clean && s.cfg.Role == "producer" {
+		if last && !shot || clean && s.cfg.Role == "producer" {
 			return
 		}
 		if clean {
@@ -59,6 +59,9 @@ func (s *slot) keep() {
 			s.r.count(class)
 		}
 		s.r.out.Write(Event{Type: OK, Op: Fault, Class: class, Ref: name})
+		if last {
+			return // its grace was over
+		}
 		if s.cfg.Role == "producer" {
 			s.cfg.Jobs = s.r.opts.Jobs - s.r.enqueued()
 			s.cfg.Seed += 1000 // other jobs than those before
@@ -80,7 +83,7 @@ func (s *slot) start() (exited <-chan struct{}, ok bool) {
 	if err != nil {
 		panic(err)
 	}
-	s.cmd = exec.Command(os.Args[0])
+	s.cmd = exec.Command(s.r.opts.Binary)
 	s.cmd.Env = append(os.Environ(), ChildEnv+"="+string(words),
 		"GORACE=atexit_sleep_ms=10") // it is a second otherwise
 	stderr, err := os.Create(filepath.Join(s.cfg.Dir, s.name+".stderr"))

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // EVALSHA names a script by its SHA-1; nothing is secured by it.
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -19,15 +22,17 @@ import (
 // Options say how a run goes. Only Seed, Jobs and Window must be set.
 type Options struct {
 	Seed       uint64
-	Jobs       int
+	Jobs       int           // at least so many are enqueued; of keyed ones, so many are tried
 	Window     time.Duration // of the enqueues and of the faults
 	Workers    int           // default 3
 	Visibility time.Duration // default 1 s
-	Patience   time.Duration // for the queue to drain once all is healed; default 30 s
+	Patience   time.Duration // for the queues to drain once all is healed; default 30 s and 10 ms a job
 	Plan       []Step        // default: that of the seed
 	Only       string        // the shapes of jobs, a word each, if not all
 	Keyed      bool          // each job has a unique key
+	Wide       bool          // several queues, enqueues of many, pauses, redrives of all
 	Bugs       []Bug         // to plant in the scripts of all children
+	Binary     string        // of the children; default: this one
 	Dir        string        // for the histories; default: one that ends with the test
 }
 
@@ -48,7 +53,7 @@ type runner struct {
 	server   *redistest.Server
 	proxy    *redistest.Proxy
 	direct   *redis.Client // past the proxy
-	queue    *pawl.Queue   // past the proxy, with scripts that are as they should be
+	queues   []*pawl.Queue // past the proxy, with scripts that are as they should be
 	workers  []*slot
 	producer *slot
 
@@ -76,11 +81,14 @@ func Run(t testing.TB, opts Options) Result {
 	r.keeping.Wait()
 	result := Result{Counts: r.counts, Errors: r.errs, Noise: noise(r.opts.Dir)}
 	var err error
-	if result.State, err = finalState(t.Context(), r.queue, r.direct); err != nil {
+	if result.State, err = finalState(t.Context(), r.queues, r.direct); err != nil {
 		result.Errors = append(result.Errors, "final state: "+err.Error())
 	}
 	if result.History, err = Read(r.opts.Dir); err != nil {
 		result.Errors = append(result.Errors, "history: "+err.Error())
+	}
+	if text, err := json.Marshal(result.State); err == nil { // for those who judge it again
+		_ = os.WriteFile(filepath.Join(r.opts.Dir, "state.json"), text, 0o600)
 	}
 	result.Violations = Check(result.History, result.State)
 	result.Took = time.Since(began)
@@ -91,25 +99,33 @@ func newRunner(t testing.TB, opts Options) *runner {
 	t.Helper()
 	opts.defaults(t)
 	r := &runner{opts: opts, counts: map[string]int{}, over: make(chan struct{})}
-	r.server = redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	// The kernel keeps what was written before a kill, synced or not.
+	fsync := []string{"no", "always"}[opts.Seed%2]
+	r.server = redistest.Start(t, "--appendonly", "yes", "--appendfsync", fsync)
 	r.proxy = redistest.NewProxy(t, r.server.Addr())
 	r.direct = r.server.Client(t)
 	r.name(t)
+	child := childConfig{Role: "worker", Dir: opts.Dir, Addr: r.proxy.Addr(), Queues: []string{"chaos"},
+		Visibility: opts.Visibility, Bugs: opts.Bugs, Concurrency: max(6, opts.Jobs/600)}
+	if opts.Wide {
+		child.Queues = append(child.Queues, "chaos:mail")
+	}
 	client, err := pawl.New(r.direct, pawl.Config{})
 	if err == nil {
-		r.queue = client.Queue(queueName)
+		for _, name := range child.Queues {
+			r.queues = append(r.queues, client.Queue(name))
+		}
 		r.out, err = NewWriter(opts.Dir, "runner")
 	}
 	if err != nil {
 		t.Fatalf("chaos: %v", err)
 	}
-	child := childConfig{Role: "worker", Dir: opts.Dir, Addr: r.proxy.Addr(), Visibility: opts.Visibility, Bugs: opts.Bugs}
 	for i := range opts.Workers {
 		r.workers = append(r.workers, r.newSlot(fmt.Sprintf("worker%d", i), child))
 	}
 	child.Role, child.Seed, child.Jobs, child.Only = "producer", opts.Seed, opts.Jobs, opts.Only
-	child.Keyed = opts.Keyed
-	child.Pace = int(opts.Window.Milliseconds()) * 8 / 10 / opts.Jobs
+	child.Keyed, child.Total, child.Callers = opts.Keyed, opts.Jobs, max(4, opts.Jobs/1000)
+	child.Pace = opts.Window * 8 / 10 / time.Duration(opts.Jobs)
 	r.producer = r.newSlot("producer", child)
 	return r
 }
@@ -122,10 +138,13 @@ func (o *Options) defaults(t testing.TB) {
 		o.Visibility = time.Second
 	}
 	if o.Patience == 0 {
-		o.Patience = 30 * time.Second
+		o.Patience = 30*time.Second + time.Duration(o.Jobs)*10*time.Millisecond
 	}
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
+	}
+	if o.Binary == "" {
+		o.Binary = os.Args[0]
 	}
 	if o.Plan == nil {
 		o.Plan = NewPlan(o.Seed, o.Workers, o.Visibility, o.Window)
@@ -165,6 +184,7 @@ func (r *runner) play(ctx context.Context) {
 	r.proxy.Release()
 	r.proxy.Blackhole(false)
 	_ = r.direct.Do(ctx, "CLIENT", "UNPAUSE").Err() // if it fails, the drain will show it
+	r.fault(Healed, "", time.Now())
 }
 
 // drain waits until all jobs are enqueued and none is left to run.
@@ -181,12 +201,12 @@ func (r *runner) drain(ctx context.Context) {
 	_ = r.until(ctx, r.opts.Patience, func(s pawl.Stats) bool { return s.Depth()+s.Running == 0 })
 }
 
-// until looks at the queue until a condition holds.
+// until looks at the queues until a condition holds for what is in all of them.
 func (r *runner) until(ctx context.Context, limit time.Duration, ok func(pawl.Stats) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		if s, err := r.queue.Stats(ctx); err == nil && ok(s) {
+		if s, err := allStats(ctx, r.queues); err == nil && ok(s) {
 			return nil
 		}
 		if err := wait(ctx, 30*time.Millisecond); err != nil {
@@ -195,14 +215,14 @@ func (r *runner) until(ctx context.Context, limit time.Duration, ok func(pawl.St
 	}
 }
 
-// enqueued is how many enqueues the producers have begun.
+// enqueued is how many jobs the producers have made, as far as they know.
 func (r *runner) enqueued() (n int) {
-	history, err := Read(r.opts.Dir)
+	history, err := read(r.opts.Dir, "producer*")
 	if err != nil {
 		r.fail("history: %v", err)
 	}
 	for _, e := range history {
-		if e.Op == Enqueue && e.Type == Invoke {
+		if e.makes(r.opts.Keyed) {
 			n++
 		}
 	}

@@ -51,8 +51,8 @@ type verdict struct {
 }
 
 // shapes are how often each shape comes, of a hundred.
-var shapes = map[string]int{"plain": 31, "flaky": 16, "panic": 6, "doomed": 8, "permanent": 6, "snooze": 8,
-	"discard": 6, "after": 6, "slow": 4, "deaf": 3, "long": 5, "poison": 1}
+var shapes = map[string]int{"plain": 29, "flaky": 16, "panic": 6, "doomed": 8, "permanent": 6, "snooze": 8,
+	"discard": 6, "after": 6, "slow": 4, "deaf": 3, "long": 5, "once": 2, "poison": 1}
 
 // verdict is what a job of this shape does in a run. A job that was redriven
 // succeeds: whatever was wrong has been mended.
@@ -150,15 +150,16 @@ type draft struct {
 	args    pawl.Args
 	options []pawl.Option
 	invoke  Event
+	rejects bool // it is an error if the key is held
 }
 
 // newDraft makes a job of mixed shape.
 func newDraft(random *rand.Rand, ref string, cfg childConfig) draft {
-	task, visibility := Task{Ref: ref, Shape: pickShape(random, cfg.Only), Work: random.IntN(12)}, cfg.Visibility
+	task, visibility := Task{Ref: ref, Shape: pickShape(random, cfg), Work: random.IntN(12)}, cfg.Visibility
 	switch task.Shape {
 	case "slow", "deaf": // outlive their leases, unless these are renewed
 		task.Work = int(visibility.Milliseconds()) + random.IntN(300)
-	case "long":
+	case "long", "once":
 		task.Work = 100 + random.IntN(200)
 	case "snail": // is frozen in its work, and fails
 		task.Work, task.Shape = int(visibility.Milliseconds())+random.IntN(300), "deaf doomed"
@@ -167,8 +168,11 @@ func newDraft(random *rand.Rand, ref string, cfg childConfig) draft {
 		task.Pad = strings.Repeat("x", random.IntN(20_000))
 	}
 	d := draft{args: task, invoke: Event{Type: Invoke, Op: Enqueue, Ref: ref, Class: task.Shape}}
-	if task.Shape == "poison" {
+	switch task.Shape {
+	case "poison":
 		d.options = append(d.options, pawl.MaxCrashes(2))
+	case "once":
+		d.options = append(d.options, pawl.MaxAttempts(1), pawl.MaxCrashes(1))
 	}
 	switch {
 	case random.IntN(12) == 0:
@@ -201,25 +205,33 @@ func (d *draft) unique(random *rand.Rand) {
 	case 2:
 		u.For = 300 * time.Millisecond
 	case 3:
-		u.OnDuplicate = pawl.RejectDuplicate
+		u.OnDuplicate, d.rejects = pawl.RejectDuplicate, true
 	}
 	d.invoke.Key, d.invoke.Window, d.invoke.Started = u.Key, u.For.Milliseconds(), mode == 1
 	d.options = append(d.options, u)
 }
 
-// pickShape takes one of the words of only, if there are any.
-func pickShape(random *rand.Rand, only string) string {
-	if words := strings.Fields(only); len(words) > 0 {
+// pickShape takes one of the words of Only, if there are any.
+func pickShape(random *rand.Rand, cfg childConfig) string {
+	if words := strings.Fields(cfg.Only); len(words) > 0 {
 		return words[random.IntN(len(words))]
 	}
 	n := random.IntN(100)
 	for _, name := range shapeNames {
 		if n -= shapes[name]; n < 0 {
+			// Of a large run's as many are plain as makes the rest the limit.
+			if limit := rare[name]; limit > 0 && random.IntN(max(1, cfg.Total*shapes[name]/100)) >= limit {
+				return "plain"
+			}
 			return name
 		}
 	}
 	return "plain"
 }
 
+// rare is about how many there are in a run, however large it is, of the shapes
+// that hold a slot for long or cost a process.
+var rare = map[string]int{"slow": 60, "deaf": 40, "long": 300, "once": 150, "poison": 8}
+
 // shapeNames gives the shapes an order, which a map has not.
-var shapeNames = []string{"plain", "flaky", "panic", "doomed", "permanent", "snooze", "discard", "after", "slow", "deaf", "long", "poison"}
+var shapeNames = []string{"plain", "flaky", "panic", "doomed", "permanent", "snooze", "discard", "after", "slow", "deaf", "long", "once", "poison"}
