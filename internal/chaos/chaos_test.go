@@ -109,6 +109,9 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			opts := Options{Seed: seed, Jobs: jobs, Window: window, Wide: true}
+			if jobs > 2000 { // several such runs at once leave each other waiting for a processor
+				opts.Visibility = 2 * time.Second
+			}
 			if dir := os.Getenv("CHAOS_DIR"); dir != "" {
 				opts.Dir = filepath.Join(dir, fmt.Sprintf("seed-%d-%d", seed, os.Getpid()))
 				require.NoError(t, os.MkdirAll(opts.Dir, 0o755))
@@ -147,7 +150,7 @@ func (r Result) requireClean(t *testing.T, seed uint64) {
 
 // summary is one line: what was done to it, and what it did.
 func (r Result) summary() string {
-	return fmt.Sprintf("%.1f s: %s", r.Took.Seconds(), summary(r.Counts, r.State.Stats.Total, r.starts(), r.duplicates()))
+	return fmt.Sprintf("%.1f s, %d times starved: %s", r.Took.Seconds(), r.starved(), summary(r.Counts, r.State.Stats.Total, r.starts(), r.duplicates()))
 }
 
 func summary(counts map[string]int, n pawl.Counters, starts, duplicates int) string {
@@ -162,6 +165,16 @@ func summary(counts map[string]int, n pawl.Counters, starts, duplicates int) str
 func (r Result) starts() (n int) {
 	for _, e := range r.History {
 		if e.Op == Start {
+			n++
+		}
+	}
+	return n
+}
+
+// starved is how often a process was.
+func (r Result) starved() (n int) {
+	for _, e := range r.History {
+		if e.Class == Starved {
 			n++
 		}
 	}

@@ -106,7 +106,8 @@ func TestAHistoryThatEndsAnywherePasses(t *testing.T) {
 	p.state.Stats.Total.Enqueued++ // of the call that is not answered
 	p.state.Stats.Total.Done++
 	p.add(1700, "producer", Enqueue, Event{Type: Invoke, Ref: "f"})
-	p.run(id(1700), "f", 1710, 1720, "w1", 1, "done", "", Event{}) // the worker was killed before it could tell
+	p.run(id(1700), "f", 1710, 1720, "w1", 1, "done", "", Event{})
+	p.add(1721, "runner", Fault, Event{Class: "kill", Ref: "w1"}) // before it could tell
 	require.Empty(t, Check(p.events, p.state))
 }
 
@@ -253,8 +254,18 @@ var planted = []struct {
 		p.run(f, "f", 30_010, 31_900, "w1", 1, "done", "", Event{Cause: "lost"})
 		p.run(f, "f", 31_020, 31_940, "w3", 1, "done", Done, Event{Crashes: 1})
 	}},
-	{Recovers, "a job is still ready", func(p *past) { p.state.Stats.Ready, p.state.Stats.Total.Enqueued = 1, 6 }},
-	{Recovers, "a job is still leased", func(p *past) { p.state.Stats.Running, p.state.Stats.Total.Enqueued = 1, 6 }},
+	{Recovers, "nothing is leased for long after the faults", func(p *past) {
+		p.add(1700, "runner", Fault, Event{Class: Healed})
+		f := p.enqueue(1690, "f", Event{})
+		p.run(f, "f", 6250, 6260, "w1", 1, "done", Done, Event{Due: 1690})
+	}},
+	{Recovers, "what was enqueued before the faults waits for long after them", func(p *past) {
+		f := p.enqueue(2, "f", Event{})
+		p.run(f, "f", 9000, 9010, "w1", 1, "done", Done, Event{Due: 2})
+		p.add(1700, "runner", Fault, Event{Class: Healed})
+	}},
+	{Stuck, "a job is still ready", func(p *past) { p.state.Stats.Ready, p.state.Stats.Total.Enqueued = 1, 6 }},
+	{Stuck, "a job is still leased", func(p *past) { p.state.Stats.Running, p.state.Stats.Total.Enqueued = 1, 6 }},
 	{HonestErrors, "a job starts after its Cancel", func(p *past) {
 		p.run(id(1600), "e", 1700, 1710, "w1", 1, "done", Done, Event{})
 	}},
@@ -262,12 +273,87 @@ var planted = []struct {
 		p.add(1700, "producer", Redrive, Event{Type: Invoke, Ref: "r2", Job: id(1500)})
 		p.add(1701, "producer", Redrive, Event{Ref: "r2", Job: id(1500)})
 	}},
+	{HonestErrors, "a job is leased in a pause", func(p *past) {
+		p.pause(1700, "p1", 300)
+		p.run(p.enqueue(1800, "f", Event{}), "f", 1810, 1820, "w1", 1, "done", Done, Event{})
+		p.find(id(1800), Start).Queue = "q"
+	}},
+	{HonestErrors, "a worker does not say how a run ended", func(p *past) {
+		f := p.enqueue(1700, "f", Event{})
+		p.run(f, "f", 1710, 1720, "w1", 1, "done", "", Event{})
+		p.state.Stats.Total.Done++
+	}},
+	{HonestErrors, "a worker that drained left a run", func(p *past) {
+		f := p.enqueue(9700, "f", Event{})
+		p.run(f, "f", 9710, 9760, "w1", 1, "retry", "", Event{Cause: "shutdown"})
+		p.add(9720, "runner", Fault, Event{Class: "term", Ref: "w1"})
+		p.run(f, "f", 10720, 10730, "w3", 1, "done", Done, Event{Crashes: 1, Due: 9700})
+	}},
+	{Fenced, "a run is started long after its lease", func(p *past) {
+		f := p.enqueue(1700, "f", Event{})
+		p.run(f, "f", 1710, 4300, "w1", 1, "done", Done, Event{})
+		p.find(f, Start).At += 2520
+	}},
+	{EffectOnce, "a job that may run once runs twice", func(p *past) {
+		f := p.enqueue(410, "f", Event{Class: "once"})
+		p.add(420, "w2", Start, Event{Ref: "f", Job: f, Run: (epoch + 420) * 1000, Attempt: 1, MaxAttempts: 1, Due: epoch + 410, Lease: 1000})
+		p.run(f, "f", 1430, 1440, "w1", 1, "done", Done, Event{Crashes: 1, Due: 410})
+	}},
+	{RetryLaw, "a job is done that was to be discarded", func(p *past) {
+		p.run(p.enqueue(1700, "f", Event{}), "f", 1710, 1720, "w1", 1, "discard", Done, Event{})
+	}},
+	{RetryLaw, "a failure is released, and spends no attempt", func(p *past) {
+		f := p.enqueue(30_000, "f", Event{})
+		p.run(f, "f", 30_005, 30_015, "w1", 1, "retry", Release, Event{})
+	}},
 	{HonestErrors, "a run is told that it lost, and ended the job", func(p *past) {
 		f := p.enqueue(1700, "f", Event{})
 		p.run(f, "f", 1710, 1720, "w1", 1, "done", "", Event{})
 		p.add(1730, "w1", Lost, Event{Job: f, Run: (epoch + 1710) * 1000})
 		p.state.Stats.Total.Done++
 	}},
+}
+
+func (p *past) pause(at int64, ref string, ms int64) {
+	p.add(at, "producer", Pause, Event{Type: Invoke, Ref: ref, Queue: "q", Delay: ms})
+	p.add(at+1, "producer", Pause, Event{Ref: ref})
+}
+
+// What is certain is less: a pause that was ended early, a worker that was starved.
+func TestWhatMayBeRightPasses(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]func(p *past){
+		"a pause that was resumed": func(p *past) {
+			p.pause(1700, "p1", 300)
+			p.add(1750, "producer", Resume, Event{Type: Invoke, Ref: "r1", Queue: "q"})
+			p.run(p.enqueue(1800, "f", Event{}), "f", 1810, 1820, "w1", 1, "done", Done, Event{})
+			p.find(id(1800), Start).Queue = "q"
+		},
+		"a pause of another queue": func(p *past) {
+			p.pause(1700, "p1", 300)
+			p.run(p.enqueue(1800, "f", Event{}), "f", 1810, 1820, "w1", 1, "done", Done, Event{})
+		},
+		"a lease is lost by one that was starved": func(p *past) {
+			f := p.enqueue(30_000, "f", Event{})
+			p.add(30_100, "w1", Fault, Event{Class: Starved, Delay: 900})
+			p.run(f, "f", 30_010, 31_900, "w1", 1, "done", "", Event{})
+			p.add(31_901, "w1", Lost, Event{Job: f, Run: (epoch + 30_010) * 1000})
+			p.run(f, "f", 31_020, 31_940, "w3", 1, "done", Done, Event{Crashes: 1, Due: 30_000})
+		},
+		"nothing waits after the faults": func(p *past) {
+			p.add(1700, "runner", Fault, Event{Class: Healed})
+			p.run(p.enqueue(9000, "f", Event{}), "f", 9010, 9020, "w1", 1, "done", Done, Event{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := clean()
+			plant(p)
+			for _, v := range Check(p.events, p.state) {
+				require.Equal(t, Conservation, v.Invariant, v) // the counters are not told
+			}
+		})
+	}
 }
 
 func (p *past) find(job string, op Op) *Event {
@@ -297,7 +383,7 @@ func TestEachPlantedViolationIsCaughtByName(t *testing.T) {
 		})
 	}
 	for _, invariant := range []string{NoLoss, NoPhantom, UnknownOnce, Fenced, OneHolder, OneState, OneTombstone,
-		Conservation, UniqueKey, RetryLaw, EffectOnce, Recovers, HonestErrors} {
+		Conservation, UniqueKey, RetryLaw, EffectOnce, Recovers, Stuck, HonestErrors} {
 		require.GreaterOrEqual(t, ways[invariant], 2, invariant)
 	}
 }

@@ -31,12 +31,16 @@ type childConfig struct {
 	Jobs        int           // of a producer
 	Total       int           // of all producers
 	Callers     int           // that enqueue at once: their calls share round trips
+	Risky       string        // the only queue with poison, if one is named
+	Sample      time.Duration // of a soak: between two samples
 	Pace        time.Duration // between two of its enqueues
 	Only        string
 	Keyed       bool
 	Concurrency int // of a worker
 	Visibility  time.Duration
 	Bugs        []Bug
+
+	safe bool // of a draft: its queue has no poison
 }
 
 // Bug is a text of a script and what becomes of it.
@@ -73,6 +77,10 @@ func Child() {
 	rdb := redis.NewClient(&redis.Options{Addr: cfg.Addr, ReadTimeout: time.Second, DialTimeout: time.Second, PoolSize: 32})
 	client, err := pawl.New(rdb, pawl.Config{Hooks: []pawl.Hook{scribe{out, cfg.Visibility}}})
 	must(err)
+	go watch(ctx, out, cfg.Visibility, nil)
+	if cfg.Sample > 0 {
+		go sampleSelf(ctx, cfg, rdb)
+	}
 	if cfg.Role == "producer" {
 		produce(ctx, cfg, client, out)
 	} else {

@@ -103,9 +103,9 @@ func (o Op) over() bool { return o == Done || o == Discard || o == Cancel }
 func (e Event) key() string { return e.Queue + " " + e.Key }
 
 // makes tells the answer of an enqueue that counts among the jobs of a run: one
-// that made a job or, where all are keyed and hardly one does, any.
-func (e Event) makes(keyed bool) bool {
-	return e.Op == Enqueue && e.Type != Invoke && (keyed || e.Type == OK && !e.Duplicate)
+// that made a job, or any.
+func (e Event) makes(any bool) bool {
+	return e.Op == Enqueue && e.Type != Invoke && (any || e.Type == OK && !e.Duplicate)
 }
 
 // Writer appends the events of one process to its file. Each line is one write

@@ -19,6 +19,7 @@ type operator struct {
 	name   string
 	queues []*pawl.Queue
 	wide   bool
+	slow   bool // it is there for long
 	out    *Writer
 	random *rand.Rand
 
@@ -61,7 +62,11 @@ func classify(err error) (Type, string) {
 }
 
 func (o *operator) operate(ctx context.Context) {
-	for wait(ctx, time.Duration(10+o.random.IntN(40))*time.Millisecond) == nil {
+	unit := time.Millisecond
+	if o.slow {
+		unit *= 5
+	}
+	for wait(ctx, time.Duration(10+o.random.IntN(40))*unit) == nil {
 		q := o.queues[o.random.IntN(len(o.queues))]
 		if o.wide && o.random.IntN(20) == 0 {
 			o.sweep(ctx, q)

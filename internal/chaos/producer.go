@@ -17,7 +17,7 @@ const callTimeout = 1500 * time.Millisecond
 
 // produce enqueues the jobs, and has an operator meddle with them meanwhile.
 func produce(ctx context.Context, cfg childConfig, client *pawl.Client, out *Writer) {
-	o := &operator{name: cfg.Name, wide: len(cfg.Queues) > 1, out: out, random: rand.New(rand.NewPCG(cfg.Seed, 1<<32))}
+	o := &operator{name: cfg.Name, slow: cfg.Sample > 0, wide: len(cfg.Queues) > 1, out: out, random: rand.New(rand.NewPCG(cfg.Seed, 1<<32))}
 	for _, name := range cfg.Queues {
 		o.queues = append(o.queues, client.Queue(name))
 	}
@@ -42,11 +42,13 @@ func produce(ctx context.Context, cfg childConfig, client *pawl.Client, out *Wri
 					return
 				}
 				q := o.queues[random.IntN(len(o.queues))]
+				cfg := cfg
+				cfg.safe = cfg.Risky != "" && q.Name() != cfg.Risky
 				for j := range drafts {
 					drafts[j] = newDraft(random, fmt.Sprintf("%s-%d-%d", cfg.Name, i, k), cfg)
 					k++
 				}
-				made += o.enqueue(ctx, q, drafts, cfg.Keyed)
+				made += o.enqueue(ctx, q, drafts)
 			}
 		})
 	}
@@ -66,7 +68,7 @@ func (o *operator) batch(random *rand.Rand) int {
 
 // enqueue makes one call for the drafts, writes it down before and after, and
 // returns how many count as made.
-func (o *operator) enqueue(ctx context.Context, q *pawl.Queue, drafts []draft, keyed bool) (made int) {
+func (o *operator) enqueue(ctx context.Context, q *pawl.Queue, drafts []draft) (made int) {
 	items := make([]pawl.Item, len(drafts))
 	for i := range drafts {
 		d := &drafts[i]
@@ -87,7 +89,7 @@ func (o *operator) enqueue(ctx context.Context, q *pawl.Queue, drafts []draft, k
 	for i, d := range drafts {
 		e := d.answer(jobs[i], err)
 		o.out.Write(e)
-		if e.makes(keyed) {
+		if e.makes(!o.wide) {
 			made++
 		}
 		if e.Type == OK && !e.Duplicate {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 // Options say how a run goes. Only Seed, Jobs and Window must be set.
 type Options struct {
 	Seed       uint64
-	Jobs       int           // at least so many are enqueued; of keyed ones, so many are tried
+	Jobs       int           // so many are tried to enqueue; if Wide, so many are enqueued
 	Window     time.Duration // of the enqueues and of the faults
 	Workers    int           // default 3
 	Visibility time.Duration // default 1 s
@@ -31,6 +32,7 @@ type Options struct {
 	Only       string        // the shapes of jobs, a word each, if not all
 	Keyed      bool          // each job has a unique key
 	Wide       bool          // several queues, enqueues of many, pauses, redrives of all
+	Sample     time.Duration // between two samples of a soak; see veteran
 	Bugs       []Bug         // to plant in the scripts of all children
 	Binary     string        // of the children; default: this one
 	Dir        string        // for the histories; default: one that ends with the test
@@ -44,6 +46,7 @@ type Result struct {
 	Noise      []string // panics and races of children
 	Errors     []string // of the runner itself
 	Counts     map[string]int
+	Trends     []Trend // of a soak
 	Took       time.Duration
 }
 
@@ -71,8 +74,17 @@ func Run(t testing.TB, opts Options) Result {
 	began := time.Now()
 	r := newRunner(t, opts)
 	defer func() { _ = r.out.Close() }()
+	watching, stopWatching := context.WithCancel(t.Context())
+	defer stopWatching()
+	r.keeping.Go(func() { // an outage is as bad
+		watch(watching, r.out, r.opts.Visibility, func(ctx context.Context) { _ = r.direct.Ping(ctx).Err() })
+	})
+	if r.opts.Sample > 0 {
+		r.keeping.Go(func() { r.sampleRedis(watching) })
+	}
 	r.play(t.Context())
 	r.drain(t.Context())
+	stopWatching()
 	var stopping sync.WaitGroup
 	for _, s := range append(r.workers, r.producer) {
 		stopping.Go(func() { s.stop(8 * time.Second) })
@@ -89,6 +101,9 @@ func Run(t testing.TB, opts Options) Result {
 	}
 	if text, err := json.Marshal(result.State); err == nil { // for those who judge it again
 		_ = os.WriteFile(filepath.Join(r.opts.Dir, "state.json"), text, 0o600)
+	}
+	if r.opts.Sample > 0 {
+		result.Trends = r.trends()
 	}
 	result.Violations = Check(result.History, result.State)
 	result.Took = time.Since(began)
@@ -110,6 +125,10 @@ func newRunner(t testing.TB, opts Options) *runner {
 	if opts.Wide {
 		child.Queues = append(child.Queues, "chaos:mail")
 	}
+	if opts.Sample > 0 {
+		child.Queues, child.Risky, child.Sample = append(child.Queues, risky), risky, opts.Sample
+		child.Concurrency = 10
+	}
 	client, err := pawl.New(r.direct, pawl.Config{})
 	if err == nil {
 		for _, name := range child.Queues {
@@ -121,10 +140,17 @@ func newRunner(t testing.TB, opts Options) *runner {
 		t.Fatalf("chaos: %v", err)
 	}
 	for i := range opts.Workers {
-		r.workers = append(r.workers, r.newSlot(fmt.Sprintf("worker%d", i), child))
+		cfg := child
+		if opts.Sample > 0 && i == opts.Workers-1 { // the veteran
+			cfg.Queues = slices.DeleteFunc(slices.Clone(cfg.Queues), func(name string) bool { return name == risky })
+		}
+		r.workers = append(r.workers, r.newSlot(fmt.Sprintf("worker%d", i), cfg))
 	}
 	child.Role, child.Seed, child.Jobs, child.Only = "producer", opts.Seed, opts.Jobs, opts.Only
 	child.Keyed, child.Total, child.Callers = opts.Keyed, opts.Jobs, max(4, opts.Jobs/1000)
+	if opts.Sample > 0 {
+		child.Total, child.Callers = min(opts.Jobs, 2000), 4 // the share of rare shapes, whatever the time
+	}
 	child.Pace = opts.Window * 8 / 10 / time.Duration(opts.Jobs)
 	r.producer = r.newSlot("producer", child)
 	return r
@@ -222,7 +248,7 @@ func (r *runner) enqueued() (n int) {
 		r.fail("history: %v", err)
 	}
 	for _, e := range history {
-		if e.makes(r.opts.Keyed) {
+		if e.makes(!r.opts.Wide) {
 			n++
 		}
 	}

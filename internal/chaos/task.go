@@ -219,6 +219,9 @@ func pickShape(random *rand.Rand, cfg childConfig) string {
 	n := random.IntN(100)
 	for _, name := range shapeNames {
 		if n -= shapes[name]; n < 0 {
+			if name == "poison" && cfg.safe {
+				return "plain"
+			}
 			// Of a large run's as many are plain as makes the rest the limit.
 			if limit := rare[name]; limit > 0 && random.IntN(max(1, cfg.Total*shapes[name]/100)) >= limit {
 				return "plain"
