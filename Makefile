@@ -22,6 +22,8 @@ FUZZTIME  ?= 10s
 FUZZBUILD ?= -fuzz Fuzz
 SEEDS     ?= 20
 JOBS      ?= 1000
+AT_ONCE   ?= 3
+SOAK      ?= 30m
 
 # Runs $(1) in every module.
 each = @for module in $(MODULES); do (cd $$module; set -x; $(1)); done
@@ -77,9 +79,18 @@ fuzz: ## run each fuzz target for FUZZTIME
 		{ grep -ohE '^func Fuzz[A-Za-z0-9_]*' *_test.go || true; } | cut -c6- | sort | \
 			xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I {} bash -c "one $$tmp {} $$cache"; \
 	done
+
 .PHONY: chaos
-chaos: ## break everything at random and check; SEEDS= and JOBS= say how much
-	@CHAOS_SEEDS=$(SEEDS) CHAOS_JOBS=$(JOBS) go test -count=1 -timeout 2h -v -run '^TestChaos$$' ./internal/chaos | grep -v '^=== '
+chaos: ## break everything at random and check; SEEDS=, JOBS= and AT_ONCE= say how much
+	@CHAOS_SEEDS=$(SEEDS) CHAOS_JOBS=$(JOBS) go test -count=1 -timeout 6h -parallel $(AT_ONCE) -v -run '^TestChaos$$' ./internal/chaos | grep -v '^=== '
+
+.PHONY: mutants
+mutants: ## plant bugs in the worker's code, one at a time, and see each caught
+	@CHAOS_MUTANTS=all go test -count=1 -timeout 2h -v -run '^TestMutants' ./internal/chaos | grep -v '^=== '
+
+.PHONY: soak
+soak: ## a mixed load with a fault every few seconds, for SOAK=; prints what it took up
+	@CHAOS_SOAK=$(SOAK) go test -count=1 -timeout 24h -v -run '^TestSoak$$' ./internal/chaos | grep -v '^=== '
 
 .PHONY: quickstart
 quickstart: ## run the quickstart and check what it says at the end

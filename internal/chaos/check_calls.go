@@ -59,7 +59,7 @@ func (c *checker) uniques() {
 			continue
 		}
 		key := j.enqueue.invoke.key()
-		byKey[key] = append(byKey[key], j.holds(j.enqueue.invoke)...)
+		byKey[key] = append(byKey[key], c.holds(j, j.enqueue.invoke)...)
 	}
 	for key, spans := range byKey {
 		slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
@@ -76,8 +76,19 @@ func (c *checker) uniques() {
 	}
 }
 
+// cutBetween tells whether a process was cut within a time: it may have given a
+// lease back before it could say that it had one.
+func (x *index) cutBetween(from, to int64) bool {
+	for process := range x.cut {
+		if at := x.killed[process]; at >= from && at <= to {
+			return true
+		}
+	}
+	return false
+}
+
 // holds is a span for the time before each death, and a window's.
-func (j *job) holds(e Event) (spans []span) {
+func (c *checker) holds(j *job, e Event) (spans []span) {
 	born := j.enqueuedAt()
 	if e.Window > 0 {
 		spans = append(spans, span{born, born + e.Window*1000, j})
@@ -90,7 +101,7 @@ func (j *job) holds(e Event) (spans []span) {
 		}
 		if e.Started {
 			// The first lease frees it, which may have been one that nobody saw.
-			if r == j.runs[0] && n == 0 && r.start.Crashes == 0 && len(j.loose) == 0 {
+			if r == j.runs[0] && n == 0 && r.start.Crashes == 0 && len(j.loose) == 0 && !c.cutBetween(born/1000, r.leasedAt()+patience) {
 				lives[n].to = r.start.Run
 			}
 			continue

@@ -199,6 +199,12 @@ var planted = []struct {
 		f := p.enqueue(305, "f", Event{Key: "k"})
 		p.run(f, "f", 306, 350, "w1", 1, "done", Done, Event{})
 	}},
+	{UniqueKey, "a key is taken before its holder has started", func(p *past) {
+		f := p.enqueue(5700, "f", Event{Key: "s", Started: true})
+		g := p.enqueue(5750, "g", Event{Key: "s", Started: true})
+		p.run(f, "f", 5800, 5810, "w1", 1, "done", Done, Event{Due: 5700})
+		p.run(g, "g", 5805, 5810, "w1", 1, "done", Done, Event{Due: 5750})
+	}},
 	{UniqueKey, "a window ends with its job", func(p *past) {
 		for at, ref := range map[int64]string{1700: "f", 1800: "g"} {
 			job := p.enqueue(at, ref, Event{Key: "w", Window: 300})
@@ -328,6 +334,13 @@ func TestWhatMayBeRightPasses(t *testing.T) {
 			p.add(1750, "producer", Resume, Event{Type: Invoke, Ref: "r1", Queue: "q"})
 			p.run(p.enqueue(1800, "f", Event{}), "f", 1810, 1820, "w1", 1, "done", Done, Event{})
 			p.find(id(1800), Start).Queue = "q"
+		},
+		"a key is freed by a lease that a killed worker gave back": func(p *past) {
+			f := p.enqueue(1700, "f", Event{Key: "s", Started: true})
+			p.add(1730, "runner", Fault, Event{Class: "kill", Ref: "w4"})
+			g := p.enqueue(1750, "g", Event{Key: "s", Started: true})
+			p.run(f, "f", 1800, 1810, "w1", 1, "done", Done, Event{Due: 1700})
+			p.run(g, "g", 1805, 1810, "w1", 1, "done", Done, Event{Due: 1750})
 		},
 		"a pause of another queue": func(p *past) {
 			p.pause(1700, "p1", 300)

@@ -226,7 +226,11 @@ func (x *index) final() {
 // What a worker that was told to end cannot finish it gives back.
 func (x *index) disturbed(from, to, grace int64) bool {
 	for _, f := range x.faults {
-		if f.Class != Healed && !brief(f.Class) && f.At <= to && f.At+f.Delay+grace >= from {
+		echo := grace
+		if f.Class == Starved {
+			echo = 100 // it is over when it is over
+		}
+		if f.Class != Healed && !brief(f.Class) && f.At <= to && f.At+f.Delay+echo >= from {
 			return true
 		}
 	}

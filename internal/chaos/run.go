@@ -215,7 +215,7 @@ func (r *runner) play(ctx context.Context) {
 
 // drain waits until all jobs are enqueued and none is left to run.
 func (r *runner) drain(ctx context.Context) {
-	timer := time.NewTimer(r.opts.Patience)
+	timer := time.NewTimer(max(30*time.Second, r.opts.Patience)) // a busy machine is not the queue's fault
 	defer timer.Stop()
 	select {
 	case <-r.producer.done:

@@ -25,8 +25,8 @@ func TestSoak(t *testing.T) {
 		require.NoError(t, err)
 	}
 	opts := Options{Seed: max(1, *seedFlag), Jobs: max(1, int(window.Seconds()*0.8*perSecond)), Window: window, Wide: true,
-		Sample: max(100*time.Millisecond, window/300), Patience: time.Minute, Dir: os.Getenv("CHAOS_DIR")}
-	opts.Plan = soakPlan(opts.Seed, 3, time.Second, window)
+		Visibility: 2 * time.Second, Sample: max(100*time.Millisecond, window/300), Patience: time.Minute, Dir: os.Getenv("CHAOS_DIR")}
+	opts.Plan = soakPlan(opts.Seed, 3, opts.Visibility, window)
 	result := Run(t, opts)
 	t.Logf("soak of %v: %s", window, result.summary())
 	t.Logf("\n| process | figure | first third | last third | most |\n|---|---|---|---|---|\n%s", strings.Join(lines(result.Trends), "\n"))

@@ -10,14 +10,14 @@ import (
 const Starved = "starved"
 
 // watch writes down when this process was starved, or what probe asks for was
-// late, by more than a quarter of the lease.
+// late, by more than a third of the lease.
 func watch(ctx context.Context, out *Writer, lease time.Duration, probe func(context.Context)) {
 	const every = 20 * time.Millisecond
 	for began := time.Now(); wait(ctx, every) == nil; began = time.Now() {
 		if probe != nil {
 			probe(ctx)
 		}
-		if took := time.Since(began); took > every+lease/4 {
+		if took := time.Since(began); took > every+lease/3 {
 			out.Write(Event{At: began.UnixMilli(), Type: OK, Op: Fault, Class: Starved, Delay: took.Milliseconds()})
 		}
 	}

@@ -1,0 +1,43 @@
+package chaos
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHistoriesAreJudgedAgain is for those who mend the checker: CHAOS_JUDGE is a
+// folder of histories that CHAOS_DIR kept.
+func TestHistoriesAreJudgedAgain(t *testing.T) {
+	t.Parallel()
+	root := os.Getenv("CHAOS_JUDGE")
+	if root == "" {
+		t.Skip("CHAOS_JUDGE names no folder of histories")
+	}
+	paths, err := filepath.Glob(filepath.Join(root, "*", "state.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	var all total
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		result := Result{Counts: map[string]int{}, Noise: noise(filepath.Dir(path))}
+		require.NoError(t, json.Unmarshal(text, &result.State))
+		result.History, err = Read(filepath.Dir(path))
+		require.NoError(t, err)
+		result.Violations = Check(result.History, result.State)
+		for _, e := range result.History {
+			if e.Op == Fault {
+				result.Counts[e.Class]++
+			}
+		}
+		all.add(result)
+		for _, v := range result.Violations {
+			t.Errorf("%s: %s", filepath.Base(filepath.Dir(path)), v)
+		}
+	}
+	all.log(t, 0)
+}
