@@ -159,8 +159,12 @@ func newDraft(random *rand.Rand, ref string, cfg childConfig) draft {
 	switch task.Shape {
 	case "slow", "deaf": // outlive their leases, unless these are renewed
 		task.Work = int(visibility.Milliseconds()) + random.IntN(300)
-	case "long", "once":
+	case "long":
 		task.Work = 100 + random.IntN(200)
+	case "once": // a drain finds it at work
+		task.Work = 200 + random.IntN(400)
+	case "epic":
+		task.Work = 4000
 	case "snail": // is frozen in its work, and fails
 		task.Work, task.Shape = int(visibility.Milliseconds())+random.IntN(300), "deaf doomed"
 	}
