@@ -29,6 +29,13 @@ func (r *runner) inject(ctx context.Context, s Step) {
 		began := time.Now()
 		r.server.Kill()
 		_ = wait(ctx, s.For)
+		cut, err := cutOpenTransaction(r.server.Dir())
+		if err != nil {
+			r.fail("append-only file: %v", err)
+		}
+		if cut {
+			r.count("redis torn")
+		}
 		r.server.Restart()
 		r.fault(s.Kind, "", began)
 	case "clients":
