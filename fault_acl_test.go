@@ -127,10 +127,10 @@ func TestAWorkerNamesAtItsStartEachRightThatIsMissing(t *testing.T) {
 		go func() { _ = stop() }()
 	}
 	s.SetUser(t, "pawl-worker", rules(t, "pawl-worker")...)
+	require.NoError(t, e.Redis.LPush(t.Context(), "pawl:{q}:stop:doctor", "token").Err())
 	log, stop := start("pawl-worker")
-	redistest.Eventually(t, "the look at the start is over", func(ctx context.Context) bool {
-		info := s.Client(t).Info(ctx, "commandstats").Val()
-		return strings.Contains(info, "cmdstat_blpop")
+	redistest.Eventually(t, "the last thing that is tried takes the token", func(ctx context.Context) bool {
+		return e.Redis.Exists(ctx, "pawl:{q}:stop:doctor").Val() == 0
 	})
 	require.NoError(t, stop())
 	require.Empty(t, log.of)
