@@ -99,5 +99,5 @@ func TestAHandlerThatReturnsAfterTheShutdownChangesNothing(t *testing.T) {
 	<-left
 	require.Equal(t, before, layout(t, f.env, "q"))
 	require.Equal(t, calls, f.Proxy.Calls("settle"))
-	require.Equal(t, pawl.Counters{Enqueued: 2, Started: 4, Crashed: 2, Done: 2}, f.Total(t, "q"))
+	require.Equal(t, pawl.Counters{Enqueued: 2, Started: 4, Crashed: 2, Done: 2}, f.run(t, "q"))
 }

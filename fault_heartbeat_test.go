@@ -52,7 +52,7 @@ func TestAWorkerWhoseRenewalsAreLostLosesItsJobToAnother(t *testing.T) {
 	require.NoError(t, stopSound())
 	close(finished)
 	f.Log.Wait(t, "lost", 1)
-	require.Equal(t, pawl.Counters{Enqueued: 1, Started: 2, Crashed: 1, Done: 1}, f.Total(t, "q"))
+	require.Equal(t, pawl.Counters{Enqueued: 1, Started: 2, Crashed: 1, Done: 1}, f.run(t, "q"))
 
 	f.Proxy.Clear()
 	redistest.Eventually(t, "it is well again", func(context.Context) bool { return mute.Healthy() == nil })
@@ -119,5 +119,5 @@ func TestHandlersThatOutliveTheirLeasesRunOnceBesideOthers(t *testing.T) {
 	for _, stop := range stops {
 		require.NoError(t, stop())
 	}
-	require.Equal(t, pawl.Counters{Enqueued: jobs, Started: jobs, Done: jobs}, f.Total(t, "q"))
+	require.Equal(t, pawl.Counters{Enqueued: jobs, Started: jobs, Done: jobs}, f.run(t, "q"))
 }

@@ -53,7 +53,14 @@ var deeds = map[string]func(context.Context, victim, *redis.Client, int) error{
 		fmt.Println("cause", context.Cause(ctx))
 		select {}
 	},
-	"work": func(_ context.Context, v victim, _ *redis.Client, _ int) error { <-time.After(v.Took); return nil },
+	"work": func(ctx context.Context, v victim, _ *redis.Client, _ int) error {
+		select {
+		case <-time.After(v.Took):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	},
 	"effect": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
 		return rdb.HIncrBy(ctx, effects(v.Queue), fmt.Sprint(n), 1).Err()
 	},

@@ -56,5 +56,5 @@ func TestALeaseCountsFromBeforeItsCall(t *testing.T) {
 	f.Proxy.Clear()
 	f.Log.Wait(t, "done", 1)
 	require.NoError(t, stop())
-	require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Done: 1}, f.Total(t, "q"), "it was the holder all the time")
+	require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Done: 1}, f.run(t, "q"), "it was the holder all the time")
 }
