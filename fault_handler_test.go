@@ -48,7 +48,7 @@ func TestWhateverAHandlerDoesItsWorkerGoesOn(t *testing.T) {
 	require.ErrorIs(t, stuck.Err, pawl.ErrTimeout)
 	require.NoError(t, w.Healthy())
 	close(deaf)
-	f.Log.Wait(t, "retry", 30)
+	f.Log.Wait(t, "done", jobs)
 	require.NoError(t, stop())
 	for _, e := range f.Log.Of("retry") {
 		var p *pawl.PanicError
