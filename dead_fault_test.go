@@ -13,7 +13,7 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
-// Two redrives at once, one of them killed in the middle, while others purge:
+// L1. Two redrives at once, one of them killed in the middle, while others purge:
 // every job is moved once.
 func TestARedriveThatIsKilledLosesNothing(t *testing.T) {
 	t.Parallel()

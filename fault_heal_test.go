@@ -38,7 +38,7 @@ const (
 )
 
 // breakage is what a hand edit, an eviction or a lost tail leaves behind, of a
-// queue with 3 jobs running, 3 delayed by an hour, 3 with a priority in an hour and
+// queue with 3 jobs running, 3 delayed, 3 delayed with a priority and
 // 3 dead.
 type breakage struct {
 	do           func(t *testing.T, e *env)
@@ -54,7 +54,7 @@ func edit(words ...any) func(*testing.T, *env) {
 	}
 }
 
-// each edits every member of a key in turn, as %s.
+// eachMember edits every member of a key in turn, as %s.
 func eachMember(from string, words ...any) func(*testing.T, *env) {
 	return func(t *testing.T, e *env) {
 		members, err := e.Redis.HKeys(t.Context(), healPrefix+from).Result()
@@ -154,7 +154,7 @@ func TestRunningWorkersMendWhatWasBroken(t *testing.T) {
 				for i := range 9 {
 					var opts []pawl.Option
 					if i >= 3 {
-						opts = append(opts, pawl.Delay(time.Hour))
+						opts = append(opts, pawl.Delay(15*time.Minute))
 					}
 					if i >= 6 {
 						opts = append(opts, pawl.Priority(5))
@@ -188,7 +188,7 @@ func TestRunningWorkersMendWhatWasBroken(t *testing.T) {
 						require.NoError(t, err)
 					}
 				}
-				e.Pass(3 * time.Hour)
+				e.Pass(20 * time.Minute)
 				s, err = q.Stats(ctx)
 				require.NoError(t, err)
 				require.Zero(t, s.Ready+s.Delayed+s.Running, "%+v", s)

@@ -63,6 +63,7 @@ func TestAPausedQueueStartsNothingAndGoesOnByItself(t *testing.T) {
 	}
 }
 
+// L6.
 func TestAPauseOnARealServer(t *testing.T) {
 	t.Parallel()
 	onRedis(t, func(t *testing.T, e *env) {
@@ -81,6 +82,7 @@ func TestAPauseOnARealServer(t *testing.T) {
 	})
 }
 
+// L6. Workers block while the queue is paused.
 func TestAResumeIsHeardAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, d := range []time.Duration{time.Hour, pawl.Forever, 0} {

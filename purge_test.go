@@ -72,7 +72,7 @@ func TestPurgeRemovesWhatMatchesAndCountsIt(t *testing.T) {
 	})
 }
 
-// Each job is run or purged, whatever the order.
+// L6. Each job is run or purged, whatever the order.
 func TestPurgeWhileWorkersLease(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {

@@ -128,7 +128,7 @@ func TestNumbersAreExact(t *testing.T) {
 	})
 }
 
-// The server's clock goes back: a failover to another machine, a step of NTP.
+// T2. The server's clock goes back: a failover to another machine, a step of NTP.
 func TestTheServersClockGoesBack(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)

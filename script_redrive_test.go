@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// L1.
 func TestARedriveTakesTheKeyOrIsRefused(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {

@@ -103,7 +103,7 @@ func TestWhoMayTakeAKeyWhen(t *testing.T) {
 	})
 }
 
-// However a job ends, it frees no key that has passed to another.
+// Case 19. However a job ends, it frees no key that has passed to another.
 func TestAKeyThatPassedToAnotherIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
@@ -159,6 +159,7 @@ func TestAWindowEndsWhileTheJobLives(t *testing.T) {
 	})
 }
 
+// Case 18.
 func TestAKeyWithoutItsJobIsTakenOver(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
