@@ -22,7 +22,7 @@ var mutants = []mutant{
 			f.mu.Unlock()
 		} else if p != nil && p.call.reply != nil && p.call.err == nil {
 			f.pending[v] = nil`,
-		plan: lose("settle", "drop", 15), only: "plain", want: []string{EffectOnce, HonestErrors}, always: true},
+		plan: lose("settle", "drop", 15), only: "plain", want: []string{HonestErrors}, always: true},
 	{name: "outcomes without an answer are told as stored", file: "round.go",
 		old: "if p != nil && p.call.reply != nil && p.call.err == nil {\n\t\t\tf.pending[v] = nil",
 		new: `if p != nil && p.call.err != nil {
