@@ -37,8 +37,8 @@ func TestWhateverAHandlerDoesItsWorkerGoesOn(t *testing.T) {
 		case 1:
 			runtime.Goexit()
 		case 2:
-			var none map[string]int
-			none["x"] = 1
+			var none []int
+			_ = none[job.Args.N]
 		}
 		return nil
 	}, pawl.Timeout(2*time.Second))
