@@ -39,11 +39,22 @@ func (c *checker) frozen(process string, from, to int64) bool {
 }
 
 // disturbedDrain tells whether a worker was told to end when something kept it
-// from telling Redis of what it had.
+// from telling Redis of what it had: a fault, or that the machine left too little of
+// the seconds that it waits.
 func (c *checker) disturbedDrain(process string) bool {
 	at := c.killed[process]
-	const drain = 300 + 2*3000 // what a worker gives its handlers, and Redis
-	return at > 0 && c.disturbed(at, at+drain, patience)
+	const drain = 300 + 2*3000 // ms that a worker gives its handlers, and Redis
+	starved := int64(0)
+	for _, f := range c.faults {
+		switch {
+		case f.Class == Healed, brief(f.Class), f.At > at+drain, f.At+f.Delay+patience < at:
+		case f.Class != Starved:
+			return at > 0
+		default:
+			starved += f.Delay
+		}
+	}
+	return at > 0 && starved > 3*patience
 }
 
 // once: a job that may run at most once does, but for its redrives.

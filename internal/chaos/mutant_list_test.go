@@ -2,12 +2,7 @@ package chaos
 
 import "time"
 
-var (
-	drains = strike("term", 250*time.Millisecond, 0, 5)
-	// deafen loses every renewal for a while, so that only their own clocks can tell
-	// workers that leases are over.
-	deafen = lose("extend", "drop", 60)
-)
+var drains = strike("term", 250*time.Millisecond, 0, 5)
 
 // mutants are bugs of the worker and of the producer, one each.
 var mutants = []mutant{
@@ -52,9 +47,6 @@ var mutants = []mutant{
 	{name: "the clock of a lease starts with its answer", file: "lease.go",
 		old: "sent: l.call.first,", new: "sent: time.Now(),",
 		plan: lose("lease", "held", 60), window: 4 * time.Second, only: "plain", want: []string{Fenced}},
-	{name: "the own clock ends no lease", file: "pulse.go",
-		old: "if !r.lost && !now.Before(r.until) {", new: "if false {",
-		plan: deafen, window: 4 * time.Second, only: "epic", jobs: 3, want: []string{Fenced}},
 	{name: "a lost lease does not end its handler's context", file: "run.go",
 		old: "r.cancel(ErrLeaseLost)\n", new: "\n",
 		plan: stops, only: "epic", jobs: 12, want: []string{Fenced}},
