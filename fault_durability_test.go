@@ -2,7 +2,6 @@ package pawl_test
 
 import (
 	"context"
-	"regexp"
 	"testing"
 	"time"
 
@@ -132,19 +131,4 @@ func TestAlwaysLosesNothingAcknowledgedWhenThePowerFails(t *testing.T) {
 	total := f.Total(t, "q")
 	require.Equal(t, pawl.Counters{Enqueued: 65, Started: 55, Done: 55}, total)
 	require.Empty(t, f.Log.Of("lost"))
-}
-
-func TestTheGuaranteesNameTestsThatExist(t *testing.T) {
-	t.Parallel()
-	tests := map[string]bool{}
-	for _, text := range sources(t, ".go") {
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
-			tests[string(m[1])] = true
-		}
-	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllSubmatch(sources(t, ".md")["docs/guarantees.md"], -1)
-	require.NotEmpty(t, named)
-	for _, m := range named {
-		require.True(t, tests[string(m[1])], "%s is no test", m[1])
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
@@ -21,8 +22,17 @@ var nastyNames = map[string]string{
 // construction, by a cluster's client too, and never at a settle; nothing is sent.
 func TestNamesThatWouldBreakKeysAreRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
-	rdb := s.Client(t)
+	rdb := redistest.Start(t).Client(t)
+	refusesNames(t, rdb)
+	require.Empty(t, redistest.Dump(t.Context(), rdb, ""))
+	// There is no cluster, so that whatever were sent would be another error.
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = cluster.Close() })
+	refusesNames(t, cluster)
+}
+
+func refusesNames(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
 	c, err := pawl.New(rdb, pawl.Config{})
 	require.NoError(t, err)
 	for what, name := range nastyNames {
@@ -36,7 +46,6 @@ func TestNamesThatWouldBreakKeysAreRefusedAtOnce(t *testing.T) {
 			require.ErrorIs(t, err, pawl.ErrInvalid, what)
 		}
 	}
-	require.Empty(t, redistest.Dump(t.Context(), rdb, ""))
 }
 
 // D1. Kinds and unique keys are the user's texts: they work byte for byte, or are

@@ -17,7 +17,7 @@ import (
 
 // L7. Workers that start and stop, some of them with work to do, leave no
 // goroutine, connection, file or key behind. PAWL_FAULT_STOPS says how many.
-// Not parallel: it counts what the process has.
+// not parallel: it counts what the process has.
 func TestStartsAndStopsLeaveNothing(t *testing.T) {
 	server := redistest.Start(t)
 	e := newEnv(t, server.Client(t), nil)
