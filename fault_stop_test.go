@@ -16,7 +16,7 @@ import (
 )
 
 // L7. Workers that start and stop, some of them with work to do, leave no
-// goroutine, connection, file or key behind. PAWL_FAULT_STOPS says how many.
+// goroutine, connection, file or key behind. PAWL_FAULT_STOPS says how many. It is
 // not parallel: it counts what the process has.
 func TestStartsAndStopsLeaveNothing(t *testing.T) {
 	server := redistest.Start(t)
