@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/pawlq/pawl"
 )
 
@@ -174,4 +176,17 @@ func withoutTimeAndID(_ []string, a slog.Attr) slog.Attr {
 		return slog.Attr{}
 	}
 	return a
+}
+
+// The user of docs/security.md has no more rights than pawl needs.
+func ExampleNew_user() {
+	addr, password := "localhost:6379", os.Getenv("REDIS_PASSWORD")
+	// region login
+	rdb := redis.NewClient(&redis.Options{Addr: addr, Username: "pawl", Password: password})
+	// endregion
+	defer func() { _ = rdb.Close() }()
+
+	client, err := pawl.New(rdb, pawl.Config{})
+	fmt.Println(client != nil, err)
+	// Output: true <nil>
 }

@@ -21,12 +21,12 @@ import (
 // pipelines.
 func smallPool(t *testing.T, f *faulty, size int) {
 	t.Helper()
-	wide := f.Redis
-	f.Redis = redis.NewClient(&redis.Options{Addr: f.Proxy.Addr(), PoolSize: size, PipelinePoolSize: -1})
+	wide := f.App
+	f.App = redis.NewClient(&redis.Options{Addr: f.Proxy.Addr(), PoolSize: size, PipelinePoolSize: -1})
 	f.Client = f.NewClient(pawl.Config{})
 	t.Cleanup(func() {
-		_ = f.Redis.Close()
-		f.Redis = wide
+		_ = f.App.Close()
+		f.App = wide
 	})
 }
 
@@ -110,7 +110,7 @@ func TestAWorkerRecoversFromAPoolThatRanDry(t *testing.T) {
 	f.Log.Wait(t, "started", 4)
 	var held []*redis.Conn
 	for range size { // each as soon as the worker lets it go
-		c := f.Redis.Conn()
+		c := f.App.Conn()
 		redistest.Eventually(t, "a connection is free", func(ctx context.Context) bool { return c.Ping(ctx).Err() == nil })
 		held = append(held, c)
 	}
@@ -198,7 +198,9 @@ func TestAWorkerLivesOnFewConnectionsAndRecovers(t *testing.T) {
 			stop := f.Start(w)
 			f.put(t, "q", 2)
 			f.Log.Wait(t, "started", 2)
-			own := int(f.Direct.PoolStats().TotalConns)
+			clients, err := f.Direct.ClientList(t.Context()).Result()
+			require.NoError(t, err)
+			own := strings.Count(clients, "user=default") // those of the test
 			require.NoError(t, f.Direct.ConfigSet(t.Context(), "maxclients", strconv.Itoa(own+few)).Err())
 			f.Proxy.CutAll()
 			start := time.Now()

@@ -37,13 +37,13 @@ func TestEveryCallSurvivesAServerThatForgetsItsScripts(t *testing.T) {
 
 	l := e.load("q", 10*time.Second, e.same) // its round trips are pipelines
 	// Long handlers, so that leases are renewed, and all ends there are.
-	w := e.Worker("ends", pawl.WorkerConfig{Concurrency: 3, VisibilityTimeout: time.Second, DrainTimeout: time.Millisecond})
+	w := e.Worker("ends", pawl.WorkerConfig{Concurrency: 3, VisibilityTimeout: 4 * time.Second, DrainTimeout: time.Millisecond})
 	var handled runs
 	pawl.Handle(w, func(ctx context.Context, job *pawl.Job[note]) error {
 		first := handled.add(job.Args.N) == 1
 		switch {
 		case job.Args.N == 0:
-			<-time.After(1500 * time.Millisecond)
+			<-time.After(3 * time.Second)
 		case job.Args.N == 1 && first:
 			return pawl.Snooze(time.Millisecond)
 		case job.Args.N == 2 && first:
