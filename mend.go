@@ -9,14 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// mendPages bounds what one worker has a queue look over in a minute, 200 things
-// a page.
+// mendPages bounds what the workers of a queue have it look over in a minute, 200
+// things a page.
 const mendPages = 50
 
-// mending is where a worker is on its walk through the keys of a queue, and what
-// has been mended in the queue, by whomever, as far as it knows.
+// mending is what has been mended in the queue, by whomever, as far as a worker
+// knows.
 type mending struct {
-	place        string
 	known        bool // the counters were read before the first lease
 	lost, healed spell
 }
@@ -67,26 +66,26 @@ func (w *Worker) beginMending(ctx context.Context) {
 	}
 }
 
-// mend goes on with the walk, and says if anything was mended since it last
-// looked. A call that fails waits for the next time.
+// mend goes on with the walk, if no other worker did a while ago, and says if
+// anything was mended since it last looked. A call that fails waits for the next
+// time.
 func (f *feed) mend(ctx context.Context) {
-	k, m := &f.q.keys, &f.mending
-	for page := 0; ctx.Err() == nil; {
-		c := &call{script: scriptMend, args: []any{m.place},
-			keys: k.living(k.dead, k.index, k.meta, k.minutes)}
+	k, first := &f.q.keys, "1"
+	for page := 1; ctx.Err() == nil; page++ {
+		c := &call{script: scriptMend, args: []any{first}, keys: k.living(k.dead, k.index, k.meta, k.minutes)}
 		attempt(context.Background(), f.q.client.rdb, c)
 		text, _ := c.reply.(string)
-		words := strings.SplitN(text, " ", 3)
-		if c.err != nil || len(words) < 2 {
+		words := strings.Split(text, " ")
+		if c.err != nil || len(words) != 3 {
 			return
 		}
-		lost, _ := strconv.ParseInt(words[0], 10, 64)
-		healed, _ := strconv.ParseInt(words[1], 10, 64)
-		m.place = strings.Join(words[2:], "")
-		if page++; m.place == "" || page == mendPages { // the next walk starts anew
+		if words[2] == "0" || page == mendPages {
+			lost, _ := strconv.ParseInt(words[0], 10, 64)
+			healed, _ := strconv.ParseInt(words[1], 10, 64)
 			f.tellMended(lost, healed)
 			return
 		}
+		first = "0"
 	}
 }
 
@@ -94,7 +93,7 @@ func (f *feed) mend(ctx context.Context) {
 func (f *feed) tellMended(lost, healed int64) {
 	m := &f.mending
 	if !m.known {
-		*m = mending{place: m.place, known: true, lost: spell{count: lost}, healed: spell{count: healed}}
+		*m = mending{known: true, lost: spell{count: lost}, healed: spell{count: healed}}
 		return
 	}
 	if n := m.lost.grew(lost); n > 0 {

@@ -12,10 +12,10 @@
 -- KEYS[8] index   hash, id -> entry of dead
 -- KEYS[9] meta    hash
 -- KEYS[10] minutes hash, the counters at the start of each minute
--- ARGV[1] place   where the call before stopped; "": at the start
+-- ARGV[1] first   1 for the first call of a worker's look, which is not due if
+--                 another worker has begun one 45 s ago or later
 --
--- returns "<lost> <healed> <place>": these counters, and where to go on; no place:
--- all has been looked at
+-- returns "<lost> <healed> <more>": these counters, and 1 if there is more to look at
 -- include: time
 -- include: entry
 -- include: full
@@ -23,18 +23,25 @@
 -- include: tally
 
 local us = now_us()
+local now = math.floor(us / 1000)
 local streamed, held = redis.call('XLEN', KEYS[1]), redis.call('HLEN', KEYS[2])
-redis.call('ZCARD', KEYS[3])
-redis.call('ZCARD', KEYS[4])
-redis.call('ZCARD', KEYS[5])
-redis.call('HLEN', KEYS[6])
+local waiting = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4])
+local running = redis.call('ZCARD', KEYS[5]) + redis.call('HLEN', KEYS[6])
 local buried = redis.call('XLEN', KEYS[7])
-redis.call('HLEN', KEYS[8])
-local last = string.match(redis.call('HGET', KEYS[9], 'last') or '', '^%d+$')
-local minute = minute_turned(KEYS[10], math.floor(us / 1000))
+local indexed = redis.call('HLEN', KEYS[8])
+local kept = redis.call('HMGET', KEYS[9], 'last', 'mend')
+local last = string.match(kept[1] or '', '^%d+$')
+local minute = minute_turned(KEYS[10], now)
 
-local part_s, at_text, skip = string.match(ARGV[1], '^(%a) (%S+) (%d+)$')
-if not part_s then part_s, at_text, skip = 'd', '-', '0' end
+-- The walk is shared by all workers: a fleet looks no more often than one does.
+local begun, place_text = string.match(kept[2] or '', '^(%d+) ?(.*)$')
+begun = tonumber(begun or '0')
+local due = ARGV[1] ~= '1' or begun > now or now - begun >= 45000
+if ARGV[1] == '1' then begun = now end
+local part_s, at_text, skip = string.match(place_text or '', '^(%a) (%S+) (%d+)$')
+if not due then
+  part_s = ''
+elseif not part_s then part_s, at_text, skip = 'd', '-', '0' end
 skip = tonumber(skip)
 local looked, bytes = 0, 0
 local lost, healed = 0, 0
@@ -67,17 +74,18 @@ local function look_dead()
   return false
 end
 
--- scan judges each pair of a hash or a sorted set.
+-- scan judges each pair of a hash or a sorted set. What this call is to remove is
+-- no more in the page when the next one comes to its rest.
 local function scan(read, judge)
   while open() do
-    local page = read()
+    local page, gone = read(), 0
     for i = 2 * skip + 1, #page[2], 2 do
       if not open() then
-        skip = (i - 1) / 2
+        skip = (i - 1) / 2 - gone
         return false
       end
       looked = looked + 1
-      judge(page[2][i], page[2][i + 1])
+      if judge(page[2][i], page[2][i + 1]) then gone = gone + 1 end
     end
     at_text, skip = page[1], 0
     if at_text == '0' then return true end
@@ -92,12 +100,14 @@ local function judge_index(id, grave)
   if there then return end
   stale[id] = true
   if lives(KEYS[1], KEYS[2], id) then healed = healed + 1 else lost = lost + 1 end
+  return true
 end
 
 local function judge_due(id)
   if times[id] or redis.call('HEXISTS', KEYS[2], id) == 1 then return end
   times[id] = true
   if lives(KEYS[1], KEYS[2], id) then healed = healed + 1 else lost = lost + 1 end
+  return true
 end
 
 -- A job that has no place either will get its lease back, and finds here what its
@@ -112,6 +122,7 @@ local function judge_run(id)
     lost = lost + 1
   end
   runs[id] = true
+  return true
 end
 
 if part_s == 'd' and look_dead() then part_s, at_text = 'i', '0' end
@@ -120,6 +131,10 @@ if part_s == 't' and scan(function() return redis.call('ZSCAN', KEYS[3], at_text
 if part_s == 'r' and scan(function() return redis.call('HSCAN', KEYS[6], at_text, 'COUNT', 100) end, judge_run) then part_s = '' end
 
 write_when_full(KEYS[5])
+if due and streamed + held + waiting + running + buried + indexed > 0 then
+  place_text = part_s ~= '' and part_s .. ' ' .. at_text .. ' ' .. num(skip) or ''
+  redis.call('HSET', KEYS[9], 'mend', num(begun) .. ' ' .. place_text)
+end
 if not last and streamed + held + buried > 0 then
   -- The hash was lost: ids must still rise above what the stream has seen.
   healed = healed + 1
@@ -137,6 +152,5 @@ if lost + healed > 0 then
   if healed > 0 then tally(KEYS[9], 'n:healed', healed) end
 end
 local counts = redis.call('HMGET', KEYS[9], 'n:lost', 'n:healed')
-local answer = num(tonumber(counts[1] or '') or 0) .. ' ' .. num(tonumber(counts[2] or '') or 0)
-if part_s ~= '' then answer = answer .. ' ' .. part_s .. ' ' .. at_text .. ' ' .. num(skip) end
-return answer
+return num(tonumber(counts[1] or '') or 0) .. ' ' .. num(tonumber(counts[2] or '') or 0) ..
+  (part_s ~= '' and ' 1' or ' 0')
