@@ -16,7 +16,7 @@ MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path '
 # What CI runs, in this order.
 VERIFY := build fmt lint smoke quickstart fuzz race
 
-TESTFLAGS ?= -timeout 10m
+TESTFLAGS ?= -timeout 15m
 BENCH     ?= .
 FUZZTIME  ?= 10s
 FUZZBUILD ?= -fuzz Fuzz
