@@ -118,7 +118,11 @@ func TestAWorkerNamesAtItsStartEachRightThatIsMissing(t *testing.T) {
 	for _, command := range commandsOf("pawl-worker") {
 		s.SetUser(t, "without-"+command, rules(t, "pawl-worker", command)...)
 		log, stop := start("without-" + command)
-		<-log.came
+		select {
+		case <-log.came:
+		case <-within(t, time.Minute).Done():
+			require.Fail(t, "nothing was said", "of "+command)
+		}
 		require.Equal(t, []string{"rights"}, log.of)
 		require.Regexp(t, `(?i)(may not run `+command+`:|'`+command+`')`, log.text[0])
 		stops = append(stops, stop)
