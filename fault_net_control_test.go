@@ -134,23 +134,19 @@ func TestAControlCallWithALostAnswerHappensOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for verb, c := range controls {
-		for name, fault := range cuts {
-			t.Run(verb+": "+name, func(t *testing.T) {
-				t.Parallel()
-				f := behindProxy(t, server, 100*time.Millisecond)
-				q, ids := f.three(t, c.state)
-				fired := f.Proxy.On(c.script, 1, fault)
-				ctx := within(t, time.Minute)
-				c.call(t, ctx, q, ids)
-				<-fired
-				c.newer(t, ctx, q, ids)
-				f.Proxy.Release()
-				got, err := f.past.Queue(q.Name()).Stats(t.Context())
-				require.NoError(t, err)
-				got.OldestReady = 0
-				require.Equal(t, c.want, got)
-			})
-		}
+		eachCut(t, server, verb, func(t *testing.T, f *faulty, fault redistest.Fault) {
+			q, ids := f.three(t, c.state)
+			fired := f.Proxy.On(c.script, 1, fault)
+			ctx := within(t, time.Minute)
+			c.call(t, ctx, q, ids)
+			<-fired
+			c.newer(t, ctx, q, ids)
+			f.Proxy.Release()
+			got, err := f.past.Queue(q.Name()).Stats(t.Context())
+			require.NoError(t, err)
+			got.OldestReady = 0
+			require.Equal(t, c.want, got)
+		})
 	}
 }
 
@@ -193,27 +189,23 @@ func (f *faulty) die(t *testing.T, queue string, jobs int) {
 func TestACancelOfARunningJobWithALostAnswerHappensOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	for name, fault := range cuts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := behindProxy(t, server, 100*time.Millisecond)
-			queue := freshQueue()
-			job := f.put(t, queue, 1)[0]
-			w := f.Worker(queue, pawl.WorkerConfig{VisibilityTimeout: 3 * time.Second})
-			pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			})
-			stop := f.Start(w)
-			f.Log.Wait(t, "started", 1)
-			f.Proxy.On("cancel", 1, fault)
-			require.NoError(t, f.Queue(queue).Cancel(within(t, time.Minute), job.ID))
-			redistest.Eventually(t, "it ends", func(context.Context) bool { return f.Total(t, queue).Cancelled == 1 })
-			require.NoError(t, stop())
-			f.Proxy.Release()
-			require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Cancelled: 1}, f.Total(t, queue))
+	eachCut(t, server, "cancel", func(t *testing.T, f *faulty, fault redistest.Fault) {
+		queue := freshQueue()
+		job := f.put(t, queue, 1)[0]
+		w := f.Worker(queue, pawl.WorkerConfig{VisibilityTimeout: 3 * time.Second})
+		pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
 		})
-	}
+		stop := f.Start(w)
+		f.Log.Wait(t, "started", 1)
+		f.Proxy.On("cancel", 1, fault)
+		require.NoError(t, f.Queue(queue).Cancel(within(t, time.Minute), job.ID))
+		redistest.Eventually(t, "it ends", func(context.Context) bool { return f.Total(t, queue).Cancelled == 1 })
+		require.NoError(t, stop())
+		f.Proxy.Release()
+		require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Cancelled: 1}, f.Total(t, queue))
+	})
 }
 
 type droppedHook struct{ ids chan pawl.ID }
@@ -224,28 +216,24 @@ func (h droppedHook) Dropped(_ context.Context, job pawl.DeadJob) { h.ids <- job
 func TestRetentionWithALostAnswerDropsAndTellsOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	for name, fault := range cuts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := behindProxy(t, server, 100*time.Millisecond)
-			q, ids := f.three(t, pawl.StateDead)
-			hook := droppedHook{make(chan pawl.ID, 10)}
-			c := f.NewClient(pawl.Config{DeadRetention: time.Millisecond, Hooks: []pawl.Hook{hook}})
-			w, err := pawl.NewWorker(c, pawl.WorkerConfig{Queues: pawl.Queues(q.Name())})
-			require.NoError(t, err)
-			pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
-			f.Proxy.On("delete", 1, fault)
-			stop := f.Start(w)
-			redistest.Eventually(t, "the hook is told", func(context.Context) bool { return len(hook.ids) >= len(ids) })
-			require.NoError(t, stop())
-			f.Proxy.Release()
-			close(hook.ids)
-			var told []pawl.ID
-			for id := range hook.ids {
-				told = append(told, id)
-			}
-			require.ElementsMatch(t, ids, told)
-			require.Equal(t, counted(diedThree, func(c *pawl.Counters) { c.Dropped = 3 }), f.Total(t, q.Name()))
-		})
-	}
+	eachCut(t, server, "delete", func(t *testing.T, f *faulty, fault redistest.Fault) {
+		q, ids := f.three(t, pawl.StateDead)
+		hook := droppedHook{make(chan pawl.ID, 10)}
+		c := f.NewClient(pawl.Config{DeadRetention: time.Millisecond, Hooks: []pawl.Hook{hook}})
+		w, err := pawl.NewWorker(c, pawl.WorkerConfig{Queues: pawl.Queues(q.Name())})
+		require.NoError(t, err)
+		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
+		f.Proxy.On("delete", 1, fault)
+		stop := f.Start(w)
+		redistest.Eventually(t, "the hook is told", func(context.Context) bool { return len(hook.ids) >= len(ids) })
+		require.NoError(t, stop())
+		f.Proxy.Release()
+		close(hook.ids)
+		var told []pawl.ID
+		for id := range hook.ids {
+			told = append(told, id)
+		}
+		require.ElementsMatch(t, ids, told)
+		require.Equal(t, counted(diedThree, func(c *pawl.Counters) { c.Dropped = 3 }), f.Total(t, q.Name()))
+	})
 }

@@ -51,25 +51,21 @@ func TestEachPageOfAnEnqueueWithALostAnswerIsThereOnce(t *testing.T) {
 func TestADuplicateWithALostAnswerIsToldAndCountedOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	for name, fault := range cuts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := behindProxy(t, server, 100*time.Millisecond)
-			q := f.Queue(freshQueue())
-			key := pawl.Unique{Key: "k"}
-			f.Proxy.On("enqueue", 1, fault)
-			holder, err := q.Enqueue(t.Context(), note{1}, key)
-			require.NoError(t, err)
-			require.False(t, holder.Duplicate)
-			f.Proxy.On("enqueue", f.Proxy.Calls("enqueue")+1, fault)
-			again, err := q.Enqueue(t.Context(), note{2}, key)
-			require.NoError(t, err)
-			require.True(t, again.Duplicate)
-			require.Equal(t, holder.ID, again.ID)
-			_, err = q.Enqueue(t.Context(), note{3}) // a newer call
-			require.NoError(t, err)
-			f.Proxy.Release()
-			require.Equal(t, pawl.Counters{Enqueued: 2, Duplicate: 1}, f.Total(t, q.Name()))
-		})
-	}
+	eachCut(t, server, "enqueue", func(t *testing.T, f *faulty, fault redistest.Fault) {
+		q := f.Queue(freshQueue())
+		key := pawl.Unique{Key: "k"}
+		f.Proxy.On("enqueue", 1, fault)
+		holder, err := q.Enqueue(t.Context(), note{1}, key)
+		require.NoError(t, err)
+		require.False(t, holder.Duplicate)
+		f.Proxy.On("enqueue", f.Proxy.Calls("enqueue")+1, fault)
+		again, err := q.Enqueue(t.Context(), note{2}, key)
+		require.NoError(t, err)
+		require.True(t, again.Duplicate)
+		require.Equal(t, holder.ID, again.ID)
+		_, err = q.Enqueue(t.Context(), note{3}) // a newer call
+		require.NoError(t, err)
+		f.Proxy.Release()
+		require.Equal(t, pawl.Counters{Enqueued: 2, Duplicate: 1}, f.Total(t, q.Name()))
+	})
 }

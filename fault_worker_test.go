@@ -22,23 +22,30 @@ var cuts = map[string]redistest.Fault{
 	"the reply trickles": redistest.Trickle(50 * time.Microsecond),
 }
 
+// eachCut runs fn with each way to cut a call of a script, behind a proxy of its own.
+func eachCut(t *testing.T, server *redistest.Server, script string, fn func(t *testing.T, f *faulty, fault redistest.Fault)) {
+	t.Helper()
+	for name, fault := range cuts {
+		t.Run(script+": "+name, func(t *testing.T) {
+			t.Parallel()
+			fn(t, behindProxy(t, server, 100*time.Millisecond), fault)
+		})
+	}
+}
+
 // N2, N3, N4. Every call of a verb that comes to it is cut in turn, and
 // everything happens once all the same.
 func TestAWorkerWithLostAnswersEndsEachJobOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for _, verb := range []string{"lease", "settle", "retry", "bury", "extend"} {
-		for name, fault := range cuts {
-			t.Run(verb+": "+name, func(t *testing.T) {
-				t.Parallel()
-				f := behindProxy(t, server, 100*time.Millisecond)
-				fired := f.Proxy.On(verb, 1, fault)
-				f.Proxy.On(verb, 2, fault)
-				f.Proxy.On(verb, 4, fault)
-				f.endEachOnce(t, verb == "extend")
-				<-fired
-			})
-		}
+		eachCut(t, server, verb, func(t *testing.T, f *faulty, fault redistest.Fault) {
+			fired := f.Proxy.On(verb, 1, fault)
+			f.Proxy.On(verb, 2, fault)
+			f.Proxy.On(verb, 4, fault)
+			f.endEachOnce(t, verb == "extend")
+			<-fired
+		})
 	}
 }
 
@@ -111,27 +118,23 @@ func (f *faulty) endEachOnce(t *testing.T, long bool) {
 func TestAReleaseWithALostAnswerHappensOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	for name, fault := range cuts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := behindProxy(t, server, 100*time.Millisecond)
-			queue := freshQueue()
-			f.put(t, queue, 1)
-			f.Proxy.On("release", 1, fault)
-			w := f.Worker(queue, pawl.WorkerConfig{DrainTimeout: time.Millisecond})
-			pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
-				<-ctx.Done()
-				return ctx.Err()
-			})
-			stop := f.Start(w)
-			f.Log.Wait(t, "started", 1)
-			var drained *pawl.DrainError
-			require.ErrorAs(t, stop(), &drained)
-			require.Len(t, drained.Released, 1)
-			f.Proxy.Release()
-			require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Released: 1}, f.Total(t, queue))
+	eachCut(t, server, "release", func(t *testing.T, f *faulty, fault redistest.Fault) {
+		queue := freshQueue()
+		f.put(t, queue, 1)
+		f.Proxy.On("release", 1, fault)
+		w := f.Worker(queue, pawl.WorkerConfig{DrainTimeout: time.Millisecond})
+		pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
+			<-ctx.Done()
+			return ctx.Err()
 		})
-	}
+		stop := f.Start(w)
+		f.Log.Wait(t, "started", 1)
+		var drained *pawl.DrainError
+		require.ErrorAs(t, stop(), &drained)
+		require.Len(t, drained.Released, 1)
+		f.Proxy.Release()
+		require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Released: 1}, f.Total(t, queue))
+	})
 }
 
 // W10.

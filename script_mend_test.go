@@ -62,9 +62,23 @@ func TestAFleetMendsNoMoreOftenThanOneWorker(t *testing.T) {
 			require.Zero(t, r.do("HLEN", r.k.runs))
 			r.strays(10)
 		}
-		r.do("HSET", r.k.meta, "mend", "garbage")
-		r.mends()
-		require.Zero(t, r.do("HLEN", r.k.runs))
+	})
+}
+
+// What a hand edit made of the place of the walk is no obstacle: it starts anew.
+func TestAWalkFromAPlaceThatIsNoneStartsAnew(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		r.fresh(1)
+		for _, place := range []string{"", "garbage", "0 garbage", "0 z 0 0", "0 d garbage 0", "0 d 99999999999999999999-1 0",
+			"0 i garbage 0", "0 r 99999999999999999999999 0", "0 r 0 garbage", "0 r -1 0",
+			"0 r 0 " + strings.Repeat("9", 400), strings.Repeat("9", 400) + " r 0 0"} {
+			r.strays(2)
+			r.do("HSET", r.k.meta, "mend", place)
+			r.mends()
+			require.Zero(t, r.do("HLEN", r.k.runs), place)
+		}
 	})
 }
 

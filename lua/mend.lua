@@ -35,13 +35,15 @@ local minute = minute_turned(KEYS[10], now)
 
 -- The walk is shared by all workers: a fleet looks no more often than one does.
 local begun, place_text = string.match(kept[2] or '', '^(%d+) ?(.*)$')
-begun = tonumber(begun or '0')
+begun = tonumber(begun or '') or 0
 local due = ARGV[1] ~= '1' or begun > now or now - begun >= 45000
 if ARGV[1] == '1' then begun = now end
-local part_s, at_text, skip = string.match(place_text or '', '^(%a) (%S+) (%d+)$')
-if not due then
-  part_s = ''
-elseif not part_s then part_s, at_text, skip = 'd', '-', '0' end
+local part_s, at_text, skip = string.match(place_text or '', '^([ditr]) (%S+) (%d+)$')
+-- A place that a hand edit has made of something else would be an error in each call.
+local right = part_s == 'd' and stream_id(at_text) or
+  part_s and part_s ~= 'd' and string.match(at_text, '^%d+$') and #at_text <= 15
+if not right or #skip > 15 then part_s, at_text, skip = 'd', '-', '0' end
+if not due then part_s = '' end
 skip = tonumber(skip)
 local looked, bytes = 0, 0
 local lost, healed = 0, 0

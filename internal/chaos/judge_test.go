@@ -6,17 +6,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 // TestHistoriesAreJudgedAgain is for those who mend the checker: CHAOS_JUDGE is a
-// folder of histories that CHAOS_DIR kept.
+// folder of histories that CHAOS_DIR kept. Without it there is one small history.
 func TestHistoriesAreJudgedAgain(t *testing.T) {
 	t.Parallel()
 	root := os.Getenv("CHAOS_JUDGE")
 	if root == "" {
-		t.Skip("CHAOS_JUDGE names no folder of histories")
+		root = t.TempDir()
+		dir := filepath.Join(root, "seed-1")
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.Empty(t, Run(t, Options{Seed: 1, Jobs: 40, Window: time.Second, Dir: dir}).Violations)
 	}
 	paths, err := filepath.Glob(filepath.Join(root, "*", "state.json"))
 	require.NoError(t, err)
