@@ -46,7 +46,7 @@ func ExampleQueue_List_running() {
 		<-end
 		return nil
 	})
-	stop := client.serving(w)
+	stop := client.serving(w, "emails")
 	defer stop()
 	must(client.Queue("emails").Enqueue(ctx, Welcome{UserID: 42}))
 	<-running
@@ -119,7 +119,7 @@ func ExampleQueue_Resume() {
 		fmt.Println("welcome, user", job.Args.UserID)
 		return nil
 	})
-	stop := client.serving(w)
+	stop := client.serving(w, "emails")
 	defer stop()
 
 	stats := must(client.Queue("emails").Stats(ctx))

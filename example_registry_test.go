@@ -8,13 +8,18 @@ import (
 	"github.com/pawlq/pawl"
 )
 
-// serving runs w until stop, and returns when it is on the list of workers.
-func (m *memory) serving(w *pawl.Worker) (stop func()) {
+// serving runs w until stop, and returns when it is on the list of workers with
+// each of its queues.
+func (m *memory) serving(w *pawl.Worker, queues ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- w.Run(ctx) }()
-	for len(must(m.Workers(ctx))) == 0 {
-		<-time.After(time.Millisecond)
+	// Each queue is told by a beat of its own.
+	for listed := 0; listed < len(queues); <-time.After(time.Millisecond) {
+		listed = 0
+		for _, info := range must(m.Workers(ctx)) {
+			listed += len(info.Queues)
+		}
 	}
 	return func() {
 		cancel()
@@ -59,7 +64,7 @@ func ExampleClient_Workers() {
 		Queues: pawl.Queues("payments", "emails"), Name: "blue-3", Concurrency: 20,
 	}))
 	pawl.Handle(w, charge)
-	stop := client.serving(w)
+	stop := client.serving(w, "payments", "emails")
 
 	// region workers
 	workers, err := client.Workers(ctx)
@@ -84,7 +89,7 @@ func ExampleWorkerInfo() {
 	defer m.stop()
 	w := must(pawl.NewWorker(m.Client, pawl.WorkerConfig{Queues: pawl.Queues("payments"), Name: "blue-3"}))
 	pawl.Handle(w, charge)
-	defer m.serving(w)()
+	defer m.serving(w, "payments")()
 
 	var info pawl.WorkerInfo = must(m.Workers(context.Background()))[0]
 	switch silent := time.Since(info.SeenAt); {
