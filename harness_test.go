@@ -3,8 +3,11 @@ package pawl_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"net"
 	"os"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,7 +28,19 @@ func TestMain(m *testing.M) {
 		return
 	}
 	redis.SetLogger(quiet{}) // the outages that tests make are no news
+	manyAtOnce()
 	goleak.VerifyTestMain(m)
+}
+
+// manyAtOnce has more tests run at once than there are CPUs, unless it was said how
+// many: most wait for real servers and real time.
+func manyAtOnce() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	}
 }
 
 type quiet struct{}

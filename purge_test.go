@@ -24,7 +24,7 @@ func TestPurgeRemovesWhatMatchesAndCountsIt(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {
 		q := e.Queue("q")
-		w := e.Worker("q", pawl.WorkerConfig{Concurrency: 2})
+		w := e.Worker("q", pawl.WorkerConfig{Concurrency: 2, DrainTimeout: time.Second})
 		pawl.Handle(w, func(ctx context.Context, job *pawl.Job[note]) error {
 			if job.Args.N == 0 {
 				return untilCancelled(ctx, job)
