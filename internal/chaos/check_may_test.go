@@ -34,6 +34,15 @@ func TestWhatMayBeRightPasses(t *testing.T) {
 			p.add(31_901, "w1", Lost, Event{Job: f, Run: (epoch + 30_010) * 1000})
 			p.run(f, "f", 31_020, 31_940, "w3", 1, "done", Done, Event{Crashes: 1, Due: 30_000})
 		},
+		"a lease is lost by one that was frozen, and its job is buried for that and redriven": func(p *past) {
+			f := p.enqueue(30_000, "f", Event{})
+			p.add(30_020, "runner", Fault, Event{Class: "stop", Ref: "w1", Delay: 4000})
+			p.add(30_010, "w1", Start, Event{Ref: "f", Job: f, Run: (epoch + 30_010) * 1000, Attempt: 1, MaxAttempts: 1, Due: epoch + 30_000, Lease: 1000})
+			p.add(31_020, "w3", Crashed, Event{Job: f, Run: (epoch + 31_020) * 1000, Attempt: 1, MaxAttempts: 1, Crashes: 1})
+			p.add(31_021, "w3", Dead, Event{Job: f, Run: (epoch + 31_020) * 1000, Attempt: 1, MaxAttempts: 1, Crashes: 1})
+			p.run(f, "f", 31_100, 31_110, "w2", 1, "done", Done, Event{Redrives: 1, Due: 31_090})
+			p.add(34_025, "w1", Lost, Event{Job: f, Run: (epoch + 30_010) * 1000})
+		},
 		"nothing waits after the faults": func(p *past) {
 			p.add(1700, "runner", Fault, Event{Class: Healed})
 			p.run(p.enqueue(9000, "f", Event{}), "f", 9010, 9020, "w1", 1, "done", Done, Event{})

@@ -84,7 +84,7 @@ func (c *checker) succession(j *job, a, b *run) {
 	case end != nil && end.Op.over():
 		c.report(EffectOnce, j, "ran again after it was %s", end.Op)
 	case end != nil && (end.Op != Dead || redriven):
-	case end == nil && c.relapsed(a, b):
+	case end == nil && c.relapsed(j, a, b):
 	default:
 		c.report(EffectOnce, j, "run %d came after run %d without a reason", b.start.Run, a.start.Run)
 	}
@@ -95,15 +95,23 @@ func (c *checker) succession(j *job, a, b *run) {
 
 // relapsed tells whether a run without a known outcome may be followed by
 // another: it may have had one that asks for it, or lost its lease to a fault.
-func (c *checker) relapsed(a, b *run) bool {
+func (c *checker) relapsed(j *job, a, b *run) bool {
 	if a.effect != nil && !a.final() && c.killed[a.start.Process] > 0 {
 		return true
 	}
 	if at := c.killed[a.start.Process]; at > 0 && at <= b.leasedAt() {
 		return true
 	}
-	lapsed := a.lost != nil || b.crashed || b.start.Crashes > a.start.Crashes
+	lapsed := a.lost != nil || b.crashed || b.start.Crashes > a.start.Crashes || j.buriedBetween(a, b)
 	return lapsed && c.disturbed(a.leasedAt(), b.leasedAt(), patience+2*a.start.Lease)
+}
+
+// buriedBetween tells whether the job died after a, of a lease whose handler was
+// not called: b is then of a redrive.
+func (j *job) buriedBetween(a, b *run) bool {
+	return slices.ContainsFunc(j.loose, func(e Event) bool {
+		return e.Op == Dead && e.Run > a.start.Run && e.Run < b.start.Run
+	})
 }
 
 // progress: attempts and crashes count what happened, and a retry comes when it
