@@ -42,8 +42,8 @@ type DeadJob struct {
 	Errors        []AttemptError // the last 5, oldest first
 	FirstFailedAt time.Time      // zero if no attempt failed
 	DiedAt        time.Time      // by the server's clock, to the millisecond: that of Position
-	Worker        string         // host:pid, or WorkerConfig.Name
-	Build         string         // version and revision of the program that ran it
+	Worker        string         // that buried it; of a crashed job, not the one that ran it
+	Build         string         // version and revision of that worker's program
 	Unique        string         // its unique key; "" if it has none
 	Position      string         // of the post-mortem among those of the queue, by death
 }

@@ -27,7 +27,9 @@ type Unique struct {
 	// For also holds the key for this long from enqueue, even if the job has
 	// ended: a deduplication window. It costs the key's memory for as long.
 	// 0 is no window; at most 100 years. Whoever enqueues again after
-	// ErrUnconfirmed needs it, since the first job may be done by then.
+	// ErrUnconfirmed needs it, since the first job may be done by then. Within
+	// the window a duplicate is not always a job that will be done: its holder
+	// may be dead, as Get tells.
 	For time.Duration
 	// OnDuplicate says what happens to the second one. Default KeepExisting.
 	OnDuplicate OnDuplicate

@@ -112,6 +112,8 @@
 // docs/retries.md: how retries work, and how to choose them and the timeouts.
 // docs/dead-letters.md: what to do about dead jobs.
 // docs/operations.md: what to call on the first bad day.
+// docs/failure-modes.md: what breaks, what pawl does then, and the test of each.
+// docs/security.md: the Redis user that it needs, and no more.
 // docs/storage.md: what lies in Redis, and how another language enqueues.
 // docs/design.md: how it works inside, and why. The examples folder has programs
 // to run; quickstart is the first.

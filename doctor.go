@@ -95,10 +95,17 @@ func (w *Worker) askDoctor(ctx context.Context) (stop func()) {
 		if err != nil {
 			c.examined.Store(false)
 		}
+		var unknown []string
 		for _, f := range findings {
-			if !f.OK && !f.Unknown {
+			switch {
+			case f.Unknown:
+				unknown = append(unknown, f.Check)
+			case !f.OK:
 				c.log.Warn("pawl: the server's settings would hurt", "check", f.Check, "text", f.Text)
 			}
+		}
+		if len(unknown) > 0 && err == nil {
+			c.log.Info("pawl: these settings of the server could not be looked at; a user who may run INFO and CONFIG GET can ask Client.Doctor", "checks", unknown)
 		}
 	}()
 	return func() {

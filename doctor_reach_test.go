@@ -167,6 +167,22 @@ func TestTheFirstWorkerWarnsOfWhatHurts(t *testing.T) {
 	require.Equal(t, []string{"maxmemory-policy", "maxmemory", "appendonly"}, log.of)
 }
 
+// A user who may not look hears that nobody did: silence is not "all is well".
+func TestTheFirstWorkerSaysWhatItCouldNotLookAt(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := newEnvAs(t, s.Client(t), logIn(t, s, s.Addr(), 0), nil) // as the user of docs/security.md
+	var log notes
+	e.Client = e.NewClient(pawl.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	w := e.Worker("emails", pawl.WorkerConfig{})
+	pawl.Handle(w, func(context.Context, *pawl.Job[Welcome]) error { return nil })
+	e.Start(w)
+	redistest.Eventually(t, "it says so", func(context.Context) bool {
+		return log.count("could not be looked at") == 1 && log.count("maxmemory-policy") == 1
+	})
+	require.Zero(t, log.count("would hurt"))
+}
+
 func TestAWorkerThatStopsAtOnceLeavesTheLookToTheNext(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

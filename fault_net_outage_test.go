@@ -27,6 +27,43 @@ func blackHole(t *testing.T) time.Duration {
 	return d
 }
 
+// N5. A worker is cut off from the network while its job finishes, and another is
+// not: when the lease has run out the other runs the job again, and the first is
+// told so.
+func TestWhatFinishedInABlackHoleRunsAgainIfAnotherTakesItFirst(t *testing.T) {
+	t.Parallel()
+	const visibility = 2 * time.Second
+	f := behindProxy(t, redistest.Start(t), 0)
+	var handled runs
+	cutOff, finish := f.Worker("q", pawl.WorkerConfig{VisibilityTimeout: visibility}), make(chan struct{})
+	pawl.Handle(cutOff, func(_ context.Context, job *pawl.Job[note]) error {
+		handled.add(job.Args.N)
+		<-finish
+		return nil
+	})
+	f.Start(cutOff)
+	f.put(t, "q", 1)
+	f.Log.Wait(t, "started", 1)
+	f.Proxy.Blackhole(true)
+	close(finish) // its effect has happened, and cannot be told
+
+	other, err := pawl.NewWorker(f.past, pawl.WorkerConfig{Queues: pawl.Queues("q"), VisibilityTimeout: visibility})
+	require.NoError(t, err)
+	pawl.Handle(other, func(_ context.Context, job *pawl.Job[note]) error {
+		handled.add(job.Args.N)
+		return nil
+	})
+	f.Start(other)
+	redistest.Eventually(t, "another has run it", func(context.Context) bool { return f.Total(t, "q").Done == 1 })
+	f.Proxy.Blackhole(false)
+	f.Log.Wait(t, "lost", 1)
+	handled.each(t, 1, 2)
+	total := f.Total(t, "q")
+	require.EqualValues(t, 1, total.Done, "it is counted once")
+	require.EqualValues(t, 1, total.Crashed)
+	require.Zero(t, total.Retried, "no attempt was spent")
+}
+
 // N5. Ten jobs finish in the black hole, after their leases have run out; ten
 // heed the end of their lease; thirty wait.
 func TestWorkResumesAfterABlackHole(t *testing.T) {

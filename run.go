@@ -128,11 +128,12 @@ func (r *run) execute() {
 		r.feed.finish(out)
 	}()
 	hooks := &r.feed.worker.client.hooks
+	out = r.unrun()
 	if strings.Contains(r.flags, "x") {
-		r.job.Logger().Warn("pawl: the job's lease ran out: its worker died or hung, and it comes again", "crashes", r.job.Crashes)
+		r.job.Logger().Warn("pawl: the job's lease ran out: its worker died or hung", "crashes", r.job.Crashes, "runs again", out == nil)
 		hooks.crashed(r.ctx, r.event(nil))
 	}
-	if out = r.unrun(); out == nil {
+	if out == nil {
 		hooks.started(r.ctx, r.event(nil))
 		err = r.own.run(r.ctx, r.job)
 	}

@@ -48,6 +48,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 type total struct {
 	mu                 sync.Mutex
 	runs, clean        int
+	violations         int
 	counts             map[string]int
 	starts, duplicates int
 	jobs               pawl.Counters
@@ -58,6 +59,7 @@ func (s *total) add(r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs++
+	s.violations += len(r.Violations)
 	if len(r.Violations)+len(r.Errors)+len(r.Noise) == 0 {
 		s.clean++
 	}
@@ -82,7 +84,7 @@ func (s *total) log(t *testing.T, took time.Duration) {
 	if s.runs == 0 {
 		return
 	}
-	t.Logf("%d runs, %d clean, in %v: %s", s.runs, s.clean, took.Round(time.Second), summary(s.counts, s.jobs, s.starts, s.duplicates))
+	t.Logf("%d runs, %d clean, violations %d (lost, stuck, run twice without a reason, or any other), in %v: %s", s.runs, s.clean, s.violations, took.Round(time.Second), summary(s.counts, s.jobs, s.starts, s.duplicates))
 	if slices.Sort(s.resumed); len(s.resumed) > 0 {
 		t.Logf("the first lease after the last fault, with jobs waiting, in %d runs: median %d ms, at most %d ms",
 			len(s.resumed), s.resumed[len(s.resumed)/2], s.resumed[len(s.resumed)-1])
