@@ -13,8 +13,14 @@ SHELL       := bash
 # Every module of the repository: the library and its companions.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/node_modules/*')))
 
+# Those that are tested without the race detector and have no benchmarks of Go:
+# bench is a program that no one imports, and PostgreSQL's driver and River, which
+# it measures, take long to build a second time.
+PROGRAMS := ./bench
+LIBRARY  := $(filter-out $(PROGRAMS),$(MODULES))
+
 # What CI runs, in this order.
-VERIFY := build fmt lint smoke quickstart fuzz race
+VERIFY := build fmt lint smoke quickstart fuzz peers race
 
 TESTFLAGS ?= -timeout 15m
 BENCH     ?= .
@@ -25,8 +31,9 @@ JOBS      ?= 1000
 AT_ONCE   ?= 3
 SOAK      ?= 30m
 
-# Runs $(1) in every module.
-each = @for module in $(MODULES); do (cd $$module; set -x; $(1)); done
+# Runs $(2) in each of the modules $(1).
+in   = @for module in $(1); do (cd $$module; set -x; $(2)); done
+each = $(call in,$(MODULES),$(1))
 
 .PHONY: help
 help: ## list the targets
@@ -34,7 +41,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build and vet every module, its tests and examples too
-	$(call each,go build ./... && go vet ./...)
+	$(call each,go build -o /dev/null ./... && go vet ./...)
 
 .PHONY: test
 test: ## test every module
@@ -42,8 +49,8 @@ test: ## test every module
 	$(call each,go test $(TESTFLAGS) ./...)
 
 .PHONY: race
-race: ## test every module under the race detector, in random order
-	$(call each,go test -race -shuffle=on $(TESTFLAGS) ./...)
+race: ## test every library under the race detector, in random order
+	$(call in,$(LIBRARY),go test -race -shuffle=on $(TESTFLAGS) ./...)
 
 .PHONY: fmt
 fmt: ## fail where gofmt would change something
@@ -54,12 +61,23 @@ lint: ## staticcheck and errcheck on every module
 	$(call each,go run $(STATICCHECK) ./... && go run $(ERRCHECK) ./...)
 
 .PHONY: bench
-bench: ## run the benchmarks; BENCH=regexp chooses
-	$(call each,go test -run '^$$' -bench '$(BENCH)' -benchmem ./...)
+bench: ## pawl beside its peers; FLAGS= are of bench/README.md
+	go run ./bench $(FLAGS)
+
+# The tests run all of its workloads with small N, on the systems that are fast to
+# start: "-short" by itself would do it again.
+.PHONY: peers
+peers: ## test bench, and see that it can be run from here
+	cd bench && go test $(TESTFLAGS) ./...
+	go run ./bench -list > /dev/null
+
+.PHONY: microbench
+microbench: ## run the benchmarks of Go; BENCH=regexp chooses
+	$(call in,$(LIBRARY),go test -run '^$$' -bench '$(BENCH)' -benchmem ./...)
 
 .PHONY: smoke
-smoke: ## run each benchmark once, to see that it runs
-	$(call each,go test -run '^$$' -bench . -benchtime 1x ./... | { grep -v 'no test' || true; })
+smoke: ## run each benchmark of Go once, to see that it runs
+	$(call in,$(LIBRARY),go test -run '^$$' -bench . -benchtime 1x ./... | { grep -v 'no test' || true; })
 
 # The targets are found, not listed, so that a new one is not forgotten. Those of
 # a package are built once: to link each by itself takes longer than the two

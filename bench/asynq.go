@@ -12,7 +12,9 @@ import (
 
 // asynqSystem is asynq with one server, as its documentation shows it.
 func asynqSystem() *system {
-	return asynqWith("asynq", "one server, defaults (looks for work each second, for due jobs each 5 s)", 1, asynq.Config{})
+	s := asynqWith("asynq", "one server, defaults (looks for work each second, for due jobs each 5 s)", 1, asynq.Config{})
+	s.slow = true // it sleeps for a second before it ends
+	return s
 }
 
 // asynqBest is its best setting: its one loop that fetches is what bounds a server.

@@ -54,7 +54,7 @@ func (h *harness) run(ctx context.Context) (*report, error) {
 	defer cleanup()
 	for i := range h.workloads {
 		w := &h.workloads[i]
-		fmt.Fprintf(h.progress, "%d/%d %s\n", i+1, len(h.workloads), w.title)
+		h.say("%d/%d %s\n", i+1, len(h.workloads), w.title)
 		h.measure(ctx, w, ready, r)
 		if ctx.Err() != nil {
 			break
@@ -69,11 +69,11 @@ func (h *harness) prepare(ctx context.Context, dir string, r *report) (ready []*
 	var cleanups []func()
 	for _, s := range h.systems {
 		if s.prepare != nil {
-			fmt.Fprintf(h.progress, "preparing %s\n", s.name)
+			h.say("preparing %s\n", s.name)
 			done, err := s.prepare(ctx, dir)
 			if err != nil {
 				r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: %v", s.name, err))
-				fmt.Fprintf(h.progress, "left out: %s: %v\n", s.name, err)
+				h.say("left out: %s: %v\n", s.name, err)
 				continue
 			}
 			if done != nil {
@@ -120,10 +120,10 @@ func (h *harness) measure(ctx context.Context, w *workload, ready []*system, r *
 			}
 			var values []float64
 			if values, m.err = measure(ctx, m.sys, w, m.n, h.short); m.err != nil {
-				fmt.Fprintf(h.progress, "  %s FAILED: %v\n", m.sys.name, m.err)
+				h.say("  %s FAILED: %v\n", m.sys.name, m.err)
 				continue
 			}
-			fmt.Fprintf(h.progress, "  %s%s\n", m.sys.name, spell(w.metrics, values))
+			h.say("  %s%s\n", m.sys.name, spell(w.metrics, values))
 			for k, v := range values {
 				m.values[k] = append(m.values[k], v)
 			}
@@ -182,4 +182,9 @@ func spell(metrics []metric, values []float64) string {
 		fmt.Fprintf(&text, "  %s %s", number(v), strings.TrimSpace(metrics[k].unit+" "+metrics[k].name))
 	}
 	return text.String()
+}
+
+// say tells how far it is; that nobody may listen is no reason to stop.
+func (h *harness) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(h.progress, format, args...)
 }

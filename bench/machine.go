@@ -35,6 +35,16 @@ func moduleVersion(path string) string {
 	return "unknown"
 }
 
+// pawlVersion adds the commit to a version that is none.
+func pawlVersion() string {
+	version := moduleVersion("github.com/pawlq/pawl")
+	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+	if commit := strings.TrimSpace(string(out)); err == nil && commit != "" {
+		version += " " + commit
+	}
+	return version
+}
+
 var redisVersionText = regexp.MustCompile(`v=(\S+)`)
 
 func redisVersion(ctx context.Context) (string, error) {

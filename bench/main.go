@@ -43,7 +43,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.BoolVar(&o.short, "short", false, "small N, one round, and neither river nor bullmq unless -systems names them: to see that all of it works")
+	f.BoolVar(&o.short, "short", false, "small N, one round, and only systems that start and stop fast unless -systems names more: to see that all of it works")
 	f.BoolVar(&o.list, "list", false, "list the workloads and the systems")
 	f.IntVar(&o.rounds, "rounds", 3, "measure each this many times and take the median")
 	f.StringVar(&o.only, "only", "", "only workloads whose name matches this `regexp`")

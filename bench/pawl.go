@@ -17,7 +17,7 @@ func pawlSystem() *system {
 		name:     "pawl",
 		settings: "defaults; bulk: 4 callers of EnqueueMany with 500 jobs each",
 		can:      []need{needsBulk, needsQueue, needsRedis},
-		versions: func() map[string]string { return map[string]string{"pawl": moduleVersion("github.com/pawlq/pawl")} },
+		versions: func() map[string]string { return map[string]string{"pawl": pawlVersion()} },
 		store:    redisStore,
 		open:     openPawl,
 		spawn:    spawnSelf("pawl"),

@@ -24,7 +24,8 @@ func percentile(values []int64, percent float64) float64 {
 		return math.NaN()
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	rank := int(math.Ceil(percent / 100 * float64(len(sorted))))
+	// 99.9% of 1,000 is a little more than 999 in binary.
+	rank := int(math.Ceil(percent*float64(len(sorted))/100 - 1e-9))
 	return float64(sorted[min(max(rank, 1), len(sorted))-1])
 }
 

@@ -5,6 +5,7 @@ import (
 	"html"
 	"math"
 	"strings"
+	"time"
 )
 
 // charted are the rows that the chart shows, by workload and metric.
@@ -38,14 +39,19 @@ func (r *report) svg() string {
 			y = r.group(&body, row, y)
 		}
 	}
-	height := y + margin - groupGap
+	foot := "Medians; in brackets how many times pawl's value. " + r.Machine + ", " + r.Started.UTC().Format(time.DateOnly) + "."
+	if r.Short {
+		foot += " A short run: figures mean nothing."
+	}
+	fmt.Fprintf(&body, `<text x="%d" y="%d" fill="#666" font-size="11">%s</text>`+"\n", margin, y+barHeight-groupGap/2, html.EscapeString(foot))
+	height := y + barHeight + margin
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12" fill="#222">`+
 		"\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n%s</svg>\n", chartWidth, height, chartWidth, height, body.String())
 }
 
-func (row row) charted() bool {
+func (r row) charted() bool {
 	for _, c := range charted {
-		if row.first.Workload == c[0] && row.first.Metric == c[1] {
+		if r.first.Workload == c[0] && r.first.Metric == c[1] {
 			return true
 		}
 	}

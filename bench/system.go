@@ -10,7 +10,8 @@ import (
 type system struct {
 	name     string
 	settings string // one line
-	// slow to prepare: a short run leaves it out unless it is named.
+	// slow to prepare, to start or to stop: a short run leaves it out unless it is
+	// named.
 	slow bool
 	// can is what it has, of what workloads need.
 	can []need

@@ -41,6 +41,12 @@ func memory(ctx context.Context, r *run) ([]float64, error) {
 	if err := r.fill(ctx, payload); err != nil {
 		return nil, err
 	}
+	// What connections take up, which is not meant, is reckoned each second.
+	if !r.short {
+		if err := wait(ctx, 3*time.Second); err != nil {
+			return nil, err
+		}
+	}
 	full, err := server.usage(ctx)
 	if err != nil {
 		return nil, err
