@@ -19,6 +19,8 @@ type harness struct {
 	rounds    int
 	short     bool
 	progress  io.Writer
+	// save, if set, is given the report after each workload: all of them take hours.
+	save func(*report) error
 }
 
 // systems are all there are, in the order of the columns.
@@ -35,7 +37,8 @@ func systemNamed(name string) *system {
 	return nil
 }
 
-// run measures everything. What fails is in the report.
+// run measures everything. What fails is in the report; if ctx ends, what was
+// measured by then.
 func (h *harness) run(ctx context.Context) (*report, error) {
 	redis, err := redisVersion(ctx)
 	if err != nil {
@@ -56,12 +59,15 @@ func (h *harness) run(ctx context.Context) (*report, error) {
 		w := &h.workloads[i]
 		h.say("%d/%d %s\n", i+1, len(h.workloads), w.title)
 		h.measure(ctx, w, ready, r)
-		if ctx.Err() != nil {
-			break
+		r.Took = time.Since(r.Started).Seconds()
+		if err := h.saved(r); err != nil {
+			return r, err
+		}
+		if err := ctx.Err(); err != nil {
+			return r, err
 		}
 	}
-	r.Took = time.Since(r.Started).Seconds()
-	return r, ctx.Err()
+	return r, nil
 }
 
 // prepare returns the systems that can be measured here.
@@ -182,6 +188,13 @@ func spell(metrics []metric, values []float64) string {
 		fmt.Fprintf(&text, "  %s %s", number(v), strings.TrimSpace(metrics[k].unit+" "+metrics[k].name))
 	}
 	return text.String()
+}
+
+func (h *harness) saved(r *report) error {
+	if h.save == nil {
+		return nil
+	}
+	return h.save(r)
 }
 
 // say tells how far it is; that nobody may listen is no reason to stop.

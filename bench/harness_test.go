@@ -79,6 +79,35 @@ func TestSystemsTakeTurns(t *testing.T) {
 	}
 }
 
+func TestWhatWasMeasuredIsKeptIfItIsStopped(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	var opened, closed, saves int
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	one := func(_ context.Context, r *run) ([]float64, error) { return []float64{1}, nil }
+	h := &harness{
+		systems: []*system{fakeSystem("pawl", &opened, &closed)}, rounds: 2, short: true, progress: io.Discard,
+		workloads: []workload{
+			{name: "a", short: 1, metrics: rate, do: one},
+			{name: "b", short: 1, metrics: rate, do: func(ctx context.Context, r *run) ([]float64, error) {
+				cancel()
+				return nil, context.Cause(ctx)
+			}},
+			{name: "c", short: 1, metrics: rate, do: one},
+		},
+		save: func(r *report) error { saves++; return nil },
+	}
+	r, err := h.run(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "a", r.Results[0].Workload)
+	require.Equal(t, 2, saves, "after each workload")
+	for _, res := range r.Results[1:] {
+		require.Equal(t, "b", res.Workload)
+		require.NotEmpty(t, res.Failed)
+	}
+}
+
 // says is a session whose system says the next state each time it is asked.
 type says struct {
 	session

@@ -18,6 +18,9 @@ func readJSON(path string) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r report
-	return &r, json.Unmarshal(text, &r)
+	r := &report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, err
+	}
+	return r, nil
 }

@@ -81,16 +81,19 @@ func bench(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.list {
 		return h.list(stdout)
 	}
+	if o.json != "" {
+		h.save = func(r *report) error { return r.writeJSON(o.json) }
+	}
 	var r *report
 	if o.fromJSON != "" {
 		r, err = readJSON(o.fromJSON)
 	} else {
 		r, err = h.run(ctx)
 	}
-	if err != nil {
-		return err
+	if r != nil {
+		err = errors.Join(err, o.write(r, stdout))
 	}
-	if err := o.write(r, stdout); err != nil {
+	if err != nil {
 		return err
 	}
 	if n := r.failures(); n > 0 {
@@ -99,12 +102,10 @@ func bench(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// write gives a report all the forms that were asked for.
+// write gives a report all the forms that were asked for, but for JSON, which
+// harness.save writes.
 func (o options) write(r *report, stdout io.Writer) error {
 	err := r.writeTable(stdout)
-	if o.json != "" {
-		err = errors.Join(err, r.writeJSON(o.json))
-	}
 	if o.svg != "" {
 		err = errors.Join(err, os.WriteFile(o.svg, []byte(r.svg()), 0o644))
 	}

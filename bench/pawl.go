@@ -63,7 +63,7 @@ func (s *pawlSession) work(ctx context.Context, w work) (worker, error) {
 	pw, err := pawl.NewWorker(s.client, pawl.WorkerConfig{
 		Queues:      pawl.Queues(queueName),
 		Concurrency: w.Slots,
-		Backoff:     pawl.Backoff{Steps: []time.Duration{retryAfter}},
+		Backoff:     pawl.Backoff{Steps: []time.Duration{retryAfter}, Jitter: pawl.JitterNone},
 	})
 	if err != nil {
 		return nil, err

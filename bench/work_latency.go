@@ -88,7 +88,7 @@ func afterQuiet(ctx context.Context, r *run) ([]float64, error) {
 func dueAtOnce(ctx context.Context, r *run) ([]float64, error) {
 	ahead := 8 * time.Second
 	if r.short {
-		ahead = time.Second
+		ahead = 2 * time.Second
 	}
 	w, err := r.work(ctx, work{Slots: drainSlots, N: r.n, Late: true})
 	if err != nil {
