@@ -20,6 +20,8 @@ type load struct {
 	// (open loop).
 	Every time.Duration `json:"every"` // nanoseconds
 	Due   int64         `json:"due"`   // microseconds of the wall clock; 0: at once
+	// Retry: some will fail. BullMQ has to be told, and stores it with each job.
+	Retry bool `json:"retry"`
 }
 
 const (

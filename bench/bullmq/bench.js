@@ -24,11 +24,15 @@ function parcel(n, due, bytes) {
   return { n, due, pad: padding.slice(0, Math.max(bytes - bare, 0)) };
 }
 
-function options(due) {
-  // The timestamp is what the delay counts from.
-  const timestamp = Date.now();
-  const opts = { removeOnComplete: true, attempts: 8, backoff: { type: 'fixed', delay: RETRY_AFTER_MS } };
-  return due ? { ...opts, timestamp, delay: Math.max(0, Math.round(due / 1000) - timestamp) } : opts;
+function options(load) {
+  const opts = { removeOnComplete: true };
+  if (load.retry) Object.assign(opts, { attempts: 8, backoff: { type: 'fixed', delay: RETRY_AFTER_MS } });
+  if (load.due) {
+    // The timestamp is what the delay counts from.
+    opts.timestamp = Date.now();
+    opts.delay = Math.max(0, Math.round(load.due / 1000) - opts.timestamp);
+  }
+  return opts;
 }
 
 async function enqueue(q, load) {
@@ -41,14 +45,14 @@ async function enqueue(q, load) {
         const from = next;
         next = Math.min(next + BULK_BATCH, load.n);
         const jobs = [];
-        for (let i = from, to = next; i < to; i++) jobs.push({ name: 'parcel', data: make(i), opts: options(load.due) });
+        for (let i = from, to = next; i < to; i++) jobs.push({ name: 'parcel', data: make(i), opts: options(load) });
         await q.addBulk(jobs);
       }
     });
   }
   let next = 0;
   return atOnce(load.callers || FILL_CALLERS, async () => {
-    while (next < load.n) await q.add('parcel', make(next++), options(load.due));
+    while (next < load.n) await q.add('parcel', make(next++), options(load));
   });
 }
 
@@ -65,7 +69,7 @@ async function pace(q, load) {
     while (now() < at) await new Promise((done) => setTimeout(done, Math.floor((at - now()) / 1000)));
     const t = now();
     const due = t - at > SLACK_US ? Math.floor(at) : t;
-    sent.push(q.add('parcel', parcel(load.first + i, due, load.bytes), options(0)));
+    sent.push(q.add('parcel', parcel(load.first + i, due, load.bytes), options(load)));
   }
   await Promise.all(sent);
 }
