@@ -50,7 +50,7 @@ func TestModelOnMiniredis(t *testing.T) {
 		})
 		t.Run("of records that fill a lease", func(t *testing.T) {
 			t.Parallel()
-			const limit = "max_bytes = {}, 0, "
+			const limit = "local picked, bytes, max_bytes = 0, 0, "
 			scripts, times := modelTable().replace(limit+"1000000", limit+"60")
 			require.Equal(t, 1, times)
 			rig := modelMini(t, scripts)

@@ -57,9 +57,13 @@ local first = us
 local marks, holders = {}, {}
 local fresh, held, due, prio, keys, taken = {}, {}, {}, {}, {}, {}
 local nearest
+local second, second_text
 for i = 1, tonumber(ARGV[2]) do
   local low_text, record, how = ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2]
-  local id = num(us) .. '-' .. low_text
+  local at_second = math.floor(us / 1000000)
+  if at_second ~= second then second, second_text = at_second, num(at_second) end
+  -- It is num(us), at half the price.
+  local id = string.format('%s%06d-%s', second_text, us - second * 1000000, low_text)
   local kind, ms, priority, unique, mode, window
   local holder
   if how ~= '' then

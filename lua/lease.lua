@@ -33,6 +33,7 @@
 -- include: records
 -- include: pick
 -- include: heal
+-- include: wide
 -- include: tally
 
 local seen = lane_seen(KEYS[10], ARGV[1])
@@ -43,7 +44,7 @@ local now = math.floor(us / 1000)
 local next_text, given_token, list = string.match(seen or '', '^(%-?%d+) (%S+) ?(.*)$')
 if list then
   -- The call ran before; its jobs are those that it still holds.
-  local reply = { num(now), next_text, given_token }
+  reply[1], reply[2], reply[3] = num(now), next_text, given_token
   for mark_s, crashes_text, id in string.gmatch(list, '(%a*)(%d+):(%S+)') do
     local held_token, _, flags_s = run_read(redis.call('HGET', KEYS[6], id))
     local record = held_token == given_token and records(KEYS[1], KEYS[2], { id })[1]
@@ -68,7 +69,8 @@ local n = math.min(tonumber(ARGV[2]), 500)
 default_visibility, default_max = tonumber(ARGV[3]), tonumber(ARGV[5])
 suspects = tonumber(ARGV[6])
 local fence_us = math.max(us, tonumber(string.match(meta[3] or '', '^%d+$') or '0') + 1)
-token = num(fence_us) .. '-' .. ARGV[4]
+local fence_text = num(fence_us)
+token = fence_text .. '-' .. ARGV[4]
 -- A lease never ends before its time: its start is rounded up.
 local leased_from = math.ceil(us / 1000)
 
@@ -82,11 +84,13 @@ end
 
 local skipped, expired_at, due_at, prio_at = 0, 0, 0, 0
 local due_gone, due_late, prio_gone = {}, {}, {}
+-- Those in the stream that nobody holds, but for what a hand edit cost its lease.
+local backlog = total - due_count - prio_count - lease_count
 
 local function take_expired(share)
   local left = share + 64
   while share > 0 and left > 0 and pick_open() do
-    local count = math.min(page_size(share, #picked, bytes), left)
+    local count = math.min(page_size(share, picked, bytes), left)
     local page = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', num(now), 'WITHSCORES',
       'LIMIT', expired_at, count)
     if #page == 0 then return end
@@ -119,7 +123,7 @@ end
 local function take_waiting(key, to, at, gone, late, share)
   local left = share + 64
   while share > 0 and left > 0 and pick_open() do
-    local count = math.min(page_size(share, #picked, bytes), left)
+    local count = math.min(page_size(share, picked, bytes), left)
     local ids = redis.call('ZRANGEBYSCORE', key, '-inf', to, 'LIMIT', at, count)
     if #ids == 0 then return at end
     local found = redis.call('HMGET', KEYS[2], unpack(ids))
@@ -149,7 +153,7 @@ end
 local renamed, passed = {}, 0
 local function take_fresh(share)
   while share > 0 and passed < 500 and pick_open() do
-    local count = page_size(share, #picked, bytes)
+    local count = page_size(share, picked, bytes)
     local entries = redis.call('XRANGE', KEYS[1], cursor_id and '(' .. cursor_id or '-', '+', 'COUNT', count)
     if #entries == 0 then return end
     local ids = {}
@@ -224,7 +228,7 @@ for i = 1, 4 do sources[#sources + 1] = slots[(turn + i) % 4 + 1] end
 
 for round = 1, 2 do
   for i = 1, #sources do
-    local left = n - #picked
+    local left = n - picked
     if left > 0 and pick_open() then
       local share = round == 1 and math.ceil(left / (#sources + 1 - i)) or left
       sources[i](share)
@@ -232,7 +236,11 @@ for round = 1, 2 do
   end
 end
 
-if #picked + #dropped > 0 then minute_note(KEYS[8], KEYS[7], minute) end
+if picked + #dropped > 0 then minute_note(KEYS[8], KEYS[7], minute) end
+if minute then
+  redis.call('HSET', KEYS[7], wide_text, '')
+  redis.call('HDEL', KEYS[7], wide_text)
+end
 for _, entry in ipairs(renamed) do
   redis.call('XDEL', KEYS[1], entry[1])
   redis.call('HSET', KEYS[2], entry[2], entry[3])
@@ -245,16 +253,25 @@ end
 if #due_gone > 0 then redis.call('ZREM', KEYS[3], unpack(due_gone)) end
 if #due_late > 0 then redis.call('ZADD', KEYS[3], unpack(due_late)) end
 if #prio_gone > 0 then redis.call('ZREM', KEYS[4], unpack(prio_gone)) end
+local widens = lease_count < 16 and lease_count + picked >= 16
+if widens then
+  redis.call('HSET', KEYS[6], wide_text, '')
+  redis.call('ZADD', KEYS[5], '0', wide_text)
+end
 if #run_args > 0 then redis.call('HSET', KEYS[6], unpack(run_args)) end
 if #lease_args > 0 then redis.call('ZADD', KEYS[5], unpack(lease_args)) end
-if #picked > 0 or cursor_id ~= meta[1] then
-  redis.call('HSET', KEYS[7], 'cursor', cursor_id or '0-0', 'turn', num((turn + 1) % 4),
-    'fence', num(fence_us + math.max(0, #renamed - 1)))
-  tally(KEYS[7], 'n:started', #picked)
+if widens then
+  redis.call('HDEL', KEYS[6], wide_text)
+  redis.call('ZREM', KEYS[5], wide_text)
+end
+if picked > 0 or cursor_id ~= meta[1] then
+  redis.call('HSET', KEYS[7], 'cursor', cursor_id or '0-0', 'turn', string.sub('1230', turn + 1, turn + 1),
+    'fence', #renamed > 1 and num(fence_us + #renamed - 1) or fence_text)
+  tally(KEYS[7], 'n:started', picked)
   if crashed > 0 then tally(KEYS[7], 'n:crashed', crashed) end
 end
 
-local full = #picked >= n or not pick_open()
+local full = picked >= n or not pick_open()
 -- Once no fresh job is left, records without a place show in the numbers. A queue
 -- that always has some is looked over a little, in one call of 16.
 local missing, healed = 0, 0
@@ -269,7 +286,7 @@ if look > 0 then
   missing = missing - healed
   if swept ~= (meta[5] or '') then redis.call('HSET', KEYS[7], 'swept', swept) end
   if healed > 0 then
-    if #picked + #dropped == 0 then minute_note(KEYS[8], KEYS[7], minute) end
+    if picked + #dropped == 0 then minute_note(KEYS[8], KEYS[7], minute) end
     tally(KEYS[7], 'n:healed', healed)
     if not full then wake_push(KEYS[9], healed, 0) end
   end
@@ -277,9 +294,11 @@ end
 
 -- What is next: for the caller if it has slots left, for the others if not.
 local after = '(' .. num(now)
-local soonest = redis.call('ZRANGEBYSCORE', KEYS[3], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+local soonest = due_count > 0 and redis.call('ZRANGEBYSCORE', KEYS[3], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 soonest = soonest and tonumber(soonest)
-if full then
+if full and backlog >= picked + 2 then
+  wake_push(KEYS[9], 2, 0)
+elseif full then
   local ready = redis.call('ZCOUNT', KEYS[5], '-inf', num(now)) - skipped
   if ready < 0 then ready = 0 end
   if ready < 2 then ready = ready + redis.call('ZCOUNT', KEYS[3], '-inf', num(now)) end
@@ -299,9 +318,6 @@ if not full and (#dropped > 0 or healed > 0 or passed >= 500) then soonest = now
 if missing > 0 and (not soonest or soonest > now + 1000) then soonest = now + 1000 end
 next_text = soonest and num(soonest - now) or '-1'
 
-local reply = { num(now), next_text, token }
-for _, job in ipairs(picked) do
-  for _, part in ipairs(job) do reply[#reply + 1] = part end
-end
+reply[1], reply[2], reply[3] = num(now), next_text, token
 lane_keep(KEYS[10], ARGV[1], next_text .. ' ' .. token .. ' ' .. table.concat(kept, ' '))
 return reply

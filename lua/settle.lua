@@ -41,10 +41,11 @@ for i, id in ipairs(ids) do
   if marks[i] ~= 'l' then
     marks[i] = 'k'
     ended[#ended + 1] = id
-    local counter, unique = ARGV[4 * i], tonumber(ARGV[4 * i + 1])
+    local counter, unique = ARGV[4 * i], ARGV[4 * i + 1]
     counts[counter] = (counts[counter] or 0) + 1
-    local till = unique > 0 and unique_owned(KEYS[7 + unique], id)
-    if till then frees[#frees + 1] = { KEYS[7 + unique], till } end
+    local key = unique ~= '0' and KEYS[7 + tonumber(unique)]
+    local till = key and unique_owned(key, id)
+    if till then frees[#frees + 1] = { key, till } end
   end
 end
 

@@ -9,6 +9,9 @@ end
 -- A stream id is a job's id only if it could have come from enqueue: 16 or 17
 -- digits of microseconds and the low half of a UUID of variant 2.
 local function entry_id_valid(id)
+  -- Most: 16 digits, and of 20 the first two are 10, 11 or 12.
+  local dash, first, second = string.byte(id, 17, 19)
+  if dash == 45 and #id == 37 and first == 49 and second < 51 then return true end
   local us, low = string.match(id, '^(%d+)-(%d+)$')
   if not us or #us > 17 then return false end
   if #low == 19 then return low >= '9223372036854775808' end

@@ -4,6 +4,7 @@
 local function head_read(record)
   local version, flags = string.byte(record, 1, 2)
   if version ~= 1 or not flags then return 0, false, 0, 0, 0, 0 end
+  if flags < 10 then return flags, false, 0, 0, 0, 0 end -- most of them
   local priority = flags % 16
   if priority > 9 then priority = 9 end
   local started = math.floor(flags / 16) % 2 == 1

@@ -1,13 +1,14 @@
 -- What a lease call has picked so far, and what it may still pick.
-local picked, bytes, max_bytes = {}, 0, 1000000
+local picked, bytes, max_bytes = 0, 0, 1000000 -- at most so many bytes
 local token, suspects, default_max, default_visibility
-local run_args, lease_args, kept = {}, {}, {}
+local run_args, lease_args, kept, reply = {}, {}, {}, {}
+local first_run_text, deadline_of = nil, {} -- what most jobs of a call have alike
 local crashed, dropped = 0, {}
 
 -- pick_open says whether one more job fits: a call never answers with much
 -- more than a megabyte, but always with one job.
 local function pick_open()
-  return #picked == 0 or bytes < max_bytes
+  return picked == 0 or bytes < max_bytes
 end
 
 -- page_size is how many records to read next, after some of a size: four show
@@ -26,10 +27,14 @@ end
 -- and the caller has one already: of two that run beside each other the poison
 -- job would take the other with it.
 local function pick(id, record, entry_text, expired, now)
-  local _, _, head_crashes, head_max, visibility = head_read(record)
-  local _, crashes, flags_s, before_token = run_read(entry_text)
-  flags_s = string.find(flags_s, 'c', 1, true) and 'c' or ''
-  if crashes < head_crashes then crashes = head_crashes end
+  local _, _, crashes, head_max, visibility = head_read(record)
+  local flags_s, before_token = '', ''
+  if entry_text then
+    local _, run_crashes, run_flags_s, run_before_token = run_read(entry_text)
+    if string.find(run_flags_s, 'c', 1, true) then flags_s = 'c' end
+    before_token = run_before_token
+    if crashes < run_crashes then crashes = run_crashes end
+  end
   if expired then crashes = crashes + 1 end
   local max = head_max > 0 and head_max or default_max
   local mark_s = expired and 'x' or ''
@@ -43,12 +48,26 @@ local function pick(id, record, entry_text, expired, now)
     before_token = run_read(entry_text) or ''
   end
   if visibility == 0 then visibility = default_visibility end
-  run_args[#run_args + 1] = id
-  run_args[#run_args + 1] = run_text(token, crashes, flags_s, before_token)
-  lease_args[#lease_args + 1] = num(now + visibility)
+  local deadline_text = deadline_of[visibility]
+  if not deadline_text then
+    deadline_text = num(now + visibility)
+    deadline_of[visibility] = deadline_text
+  end
+  local new_text, crashes_text
+  if crashes == 0 and flags_s == '' and before_token == '' then
+    first_run_text = first_run_text or run_text(token, 0, '', '')
+    new_text, crashes_text = first_run_text, '0'
+  else
+    new_text, crashes_text = run_text(token, crashes, flags_s, before_token), num(crashes)
+  end
+  picked = picked + 1
+  local at = 2 * picked
+  run_args[at - 1], run_args[at] = id, new_text
+  lease_args[#lease_args + 1] = deadline_text
   lease_args[#lease_args + 1] = id
-  picked[#picked + 1] = { id, record, num(crashes), flags_s .. mark_s }
-  kept[#kept + 1] = mark_s .. num(crashes) .. ':' .. id
+  at = 4 * picked -- after the three that the answer begins with
+  reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = id, record, crashes_text, flags_s .. mark_s
+  kept[picked] = mark_s .. crashes_text .. ':' .. id
   bytes = bytes + #record
   return true
 end

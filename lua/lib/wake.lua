@@ -1,7 +1,10 @@
 -- wake_push leaves tokens for waiting workers, two at the most: a token is only
 -- a hint that there is work, and two wake a fleet faster than one.
 local function wake_push(wake, count, waiting)
-  for _ = waiting + 1, math.min(waiting + count, 2) do
+  local lacking = math.min(count, 2 - waiting)
+  if lacking >= 2 then
+    redis.call('LPUSH', wake, '1', '1')
+  elseif lacking >= 1 then
     redis.call('LPUSH', wake, '1')
   end
 end
