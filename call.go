@@ -246,7 +246,7 @@ func (c *call) verdict(cl class) error {
 		}
 		return err
 	case classDenied, classBroken:
-		if c.unsure {
+		if c.unsure || cl == classDenied && midway(c.err) {
 			return fmt.Errorf("%w: %w", ErrUnconfirmed, c.err)
 		}
 		return c.err

@@ -17,7 +17,7 @@ const (
 	classRefused               // nothing was done; the same call may be sent again
 	classUnknown               // it may have run; only its lane can tell
 	classFull                  // Redis has no memory: nothing was done
-	classDenied                // no right to do it: nothing was done
+	classDenied                // no right to do it: nothing was done, if not midway
 	classNoScript              // the script is not cached: send its text
 	classBroken                // it can never work: a wrong type, a bad script
 )
@@ -84,6 +84,13 @@ func classifyReply(text string) class {
 		}
 	}
 	return classBroken
+}
+
+// midway reports whether a script was refused a command of its own: what it did
+// before that stands, since Redis undoes nothing.
+func midway(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.Contains(reply.Error(), "script")
 }
 
 // forbids reports whether the text is a refusal by the ACL. Within a script

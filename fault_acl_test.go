@@ -167,6 +167,37 @@ func TestTheSmallerUsersDoTheirWork(t *testing.T) {
 	require.Equal(t, int64(1), admin.SCard(t.Context(), "pawl:queues").Val())
 }
 
+// E5. Whichever right a producer lacks: an error that does not say ErrUnconfirmed
+// means that nothing was enqueued, although Redis undoes nothing of a script that
+// was cut short; and no error means that the job is there.
+func TestAnEnqueueWithARightMissingTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	all := rules(t, "pawl-producer")
+	for i, right := range all {
+		if !strings.HasPrefix(right, "+") {
+			continue
+		}
+		user := "without-" + right[1:]
+		s.SetUser(t, user, slices.Delete(slices.Clone(all), i, i+1)...)
+		c, err := pawl.New(clientAs(t, "pawl-producer", s.Addr(), 0, user), pawl.Config{Namespace: "pawl:" + user})
+		require.NoError(t, err)
+		for n, opts := range everyWay() {
+			q := c.Queue(fmt.Sprintf("q%d", n))
+			_, err := q.Enqueue(within(t, 10*time.Second), note{}, opts...)
+			prefix := fmt.Sprintf("pawl:%s:{q%d}:", user, n)
+			jobs := admin.XLen(t.Context(), prefix+"jobs").Val() + admin.HLen(t.Context(), prefix+"held").Val()
+			switch {
+			case err == nil:
+				require.EqualValues(t, 1, jobs, "without %s", right)
+			case !errors.Is(err, pawl.ErrUnconfirmed):
+				require.Zero(t, jobs, "without %s: %v", right, err)
+			}
+		}
+	}
+}
+
 // everyWay is the options of an enqueue, one of each kind.
 func everyWay() [][]pawl.Option {
 	return [][]pawl.Option{nil, {pawl.Delay(time.Millisecond)}, {pawl.Priority(7)}, {pawl.Unique{Key: "a", For: time.Minute}},

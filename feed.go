@@ -252,6 +252,6 @@ func (f *feed) start(l leased, room bool) bool {
 	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || time.Until(until) < soon/2 || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {
 		nudge(f.beat)
 	}
-	go r.execute()
+	f.worker.runners.start(r)
 	return true
 }

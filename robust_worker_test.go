@@ -83,6 +83,38 @@ func TestAHookThatEndsItsGoroutineDoesNotEndTheWorker(t *testing.T) {
 	})
 }
 
+// stuckQuitter is a hook that ends the goroutine that renews leases.
+type stuckQuitter struct{}
+
+func (stuckQuitter) Stuck(context.Context, pawl.Event) { runtime.Goexit() }
+
+func TestAHookThatEndsItsGoroutineDoesNotEndTheRenewals(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		e.Client = e.NewClient(pawl.Config{Hooks: []pawl.Hook{stuckQuitter{}}})
+		serve := func() (stop func() error) {
+			w := e.Worker("mail", pawl.WorkerConfig{Concurrency: 2, StuckAfter: time.Second})
+			pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
+				<-time.After(time.Duration(job.Args.N) * time.Minute) // whatever becomes of its context
+				return nil
+			})
+			return e.Start(w)
+		}
+		put(t, e.Queue("mail"), 5, pawl.Timeout(5*time.Second)) // reported as stuck
+		put(t, e.Queue("mail"), 4)
+		stop := serve()
+		e.Log.Wait(t, "started", 2)
+		stopOther := serve() // which would take what is not renewed
+		e.Pass(10 * time.Minute)
+		require.NoError(t, stop())
+		require.NoError(t, stopOther())
+		s, err := e.Queue("mail").Stats(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 2, s.Total.Done)
+		require.Zero(t, s.Total.Crashed)
+	})
+}
+
 func TestFlagsOfGarbageInARunEntryDoNotEndTheProcess(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {

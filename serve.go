@@ -40,6 +40,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("pawl: run: %w", err)
 	}
 	w.prepare(ctx)
+	defer close(w.runners.stop)
 	w.client.log.Info("pawl: worker serves", "worker", w.cfg.Name, "queues", names(w.cfg.Queues), "concurrency", w.cfg.Concurrency)
 	defer w.askDoctor(ctx)()
 	w.beginMending(ctx)
@@ -49,8 +50,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	loopsEnded, readsEnded := make(chan struct{}), make(chan struct{})
 	seen := map[*waker]bool{}
 	for i, f := range w.feeds {
-		loops.Go(f.keepLooping)
-		pulses.Go(func() { f.pulse(stopPulse) })
+		loops.Go(func() { f.keep(f.loop) })
+		pulses.Go(func() { f.keep(func() { f.pulse(stopPulse) }) })
 		if k := w.wakers[i]; !seen[k] {
 			seen[k] = true
 			reads.Go(func() { k.loop(stopRead) })
@@ -98,14 +99,14 @@ func names(queues []WorkerQueue) (names []string) {
 	return names
 }
 
-// keepLooping runs loop, again if a hook ends its goroutine (runtime.Goexit, as
+// keep runs loop or pulse, again if a hook ends its goroutine (runtime.Goexit, as
 // testing's FailNow does).
-func (f *feed) keepLooping() {
+func (f *feed) keep(loop func()) {
 	for returned := false; !returned; {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			f.loop()
+			loop()
 			returned = true
 		}()
 		<-ended
@@ -118,6 +119,7 @@ func (f *feed) keepLooping() {
 // prepare is what can only be known once the handlers are.
 func (w *Worker) prepare(ctx context.Context) {
 	w.base = context.WithoutCancel(ctx)
+	w.runners = newRunners()
 	w.leastCrashes = w.cfg.MaxCrashes
 	for kind, h := range w.handlers {
 		p := h.policy

@@ -106,6 +106,7 @@ type Worker struct {
 	wakers  []*waker // by feed; several feeds may share one
 	outages outages
 	base    context.Context // of the handlers
+	runners *runners
 	// draining is closed when it leases no more.
 	draining chan struct{}
 	// suspect is held by the feed that has leased, or may be about to lease, a

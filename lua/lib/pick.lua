@@ -2,7 +2,7 @@
 local picked, bytes, max_bytes = 0, 0, 1000000 -- at most so many bytes
 local token, suspects, default_max, default_visibility
 local run_args, lease_args, kept, reply = {}, {}, {}, {}
-local first_run_text, deadline_of = nil, {} -- what most jobs of a call have alike
+local first_run_text, last_visibility, deadline_text -- what most jobs of a call have alike
 local crashed, dropped = 0, {}
 
 -- pick_open says whether one more job fits: a call never answers with much
@@ -48,10 +48,8 @@ local function pick(id, record, entry_text, expired, now)
     before_token = run_read(entry_text) or ''
   end
   if visibility == 0 then visibility = default_visibility end
-  local deadline_text = deadline_of[visibility]
-  if not deadline_text then
-    deadline_text = num(now + visibility)
-    deadline_of[visibility] = deadline_text
+  if visibility ~= last_visibility then
+    last_visibility, deadline_text = visibility, num(now + visibility)
   end
   local new_text, crashes_text
   if crashes == 0 and flags_s == '' and before_token == '' then
