@@ -112,6 +112,7 @@
 // docs/retries.md: how retries work, and how to choose them and the timeouts.
 // docs/dead-letters.md: what to do about dead jobs.
 // docs/operations.md: what to call on the first bad day.
+// docs/performance.md: where the time goes.
 // docs/failure-modes.md: what breaks, what pawl does then, and the test of each.
 // docs/security.md: the Redis user that it needs, and no more.
 // docs/storage.md: what lies in Redis, and how another language enqueues.
