@@ -207,3 +207,44 @@ func TestARepeatedLeaseAnswersWithTheCrashesOfThen(t *testing.T) {
 		r.check()
 	})
 }
+
+// However many suspects rank before a job, a worker that runs one already finds it
+// in a few calls, and is told to make them.
+func TestAJobBehindManySuspectsIsFoundSoon(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for name, behind := range map[string]func(r *rig) (id string){
+			"after expired leases": func(r *rig) string {
+				r.suspects(500)
+				id := r.expired(1)[0]
+				r.do("ZADD", r.k.leases, "XX", 2000, id)
+				return id
+			},
+			"among the due": func(r *rig) string {
+				r.ripen(r.many(500, newJob{rec(long, suspect), "d 60000 0 0 d 0"})...)
+				id := r.due(1)[0]
+				r.do("ZADD", r.k.due, "XX", 2000, id)
+				return id
+			},
+			"among the priorities": func(r *rig) string {
+				r.many(500, newJob{rec(priority(9), suspect), "d 0 9 0 d 0"})
+				return r.many(1, newJob{rec(priority(5)), "d 0 5 0 d 0"})[0]
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				r := open(t)
+				id := behind(r)
+				for calls := 1; ; calls++ {
+					got := r.lease(ask{n: 4, noSuspect: true})
+					if len(got.jobs) > 0 {
+						require.Equal(t, []string{id}, got.ids())
+						break
+					}
+					require.True(t, got.next >= 0 && got.next <= 100, "the next call is in %d ms", got.next)
+					require.Less(t, calls, 10)
+				}
+				r.check()
+			})
+		}
+	})
+}

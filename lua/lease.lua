@@ -83,7 +83,8 @@ if paused > now then
 end
 
 local skipped, expired_at, due_at, prio_at = 0, 0, 0, 0
-local due_gone, due_late, prio_gone = {}, {}, {}
+local due_gone, due_late, prio_gone, prio_late = {}, {}, {}, {}
+local hidden, prio_hidden = false, false -- whether there is more behind what was passed over
 -- Those in the stream that nobody holds, but for what a hand edit cost its lease.
 local backlog = total - due_count - prio_count - lease_count
 
@@ -116,6 +117,7 @@ local function take_expired(share)
       end
     end
   end
+  hidden = hidden or share > 0 and left <= 0
 end
 
 -- take_waiting takes from due or prio, whose ids all have records in held. Those
@@ -147,6 +149,7 @@ local function take_waiting(key, to, at, gone, late, share)
       end
     end
   end
+  hidden = hidden or share > 0 and left <= 0
   return at
 end
 
@@ -217,7 +220,11 @@ if due_count > 0 then
 end
 if prio_count > 0 then
   slots[3] = function(share)
-    prio_at = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, {}, share)
+    local hidden_before = hidden
+    hidden = false
+    prio_at = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, prio_late, share)
+    prio_hidden = prio_hidden or hidden
+    hidden = hidden or hidden_before
   end
 end
 if total > 0 then slots[4] = take_fresh end
@@ -252,6 +259,14 @@ if #dropped > 0 then
 end
 if #due_gone > 0 then redis.call('ZREM', KEYS[3], unpack(due_gone)) end
 if #due_late > 0 then redis.call('ZADD', KEYS[3], unpack(due_late)) end
+if prio_hidden then
+  -- Whatever their number, they rank before the others: they come again in a second.
+  for i = 1, #prio_late, 2 do
+    prio_late[i] = num(now + 1000)
+    prio_gone[#prio_gone + 1] = prio_late[i + 1]
+  end
+  if #prio_late > 0 then redis.call('ZADD', KEYS[3], unpack(prio_late)) end
+end
 if #prio_gone > 0 then redis.call('ZREM', KEYS[4], unpack(prio_gone)) end
 local widens = lease_count < 16 and lease_count + picked >= 16
 if widens then
@@ -315,6 +330,7 @@ else
 end
 -- What was passed over for good may have hidden work.
 if not full and (#dropped > 0 or healed > 0 or passed >= 500) then soonest = now end
+if not full and hidden and (not soonest or soonest > now + 100) then soonest = now + 100 end
 if missing > 0 and (not soonest or soonest > now + 1000) then soonest = now + 1000 end
 next_text = soonest and num(soonest - now) or '-1'
 
