@@ -9,6 +9,7 @@ import (
 // finished and leases what can start, both in one round trip; another, pulse,
 // renews the leases. What finishes while a round trip is under way goes into
 // the next, so that batches grow with the load and cost no latency without it.
+// Under full load two are under way at a time, each with half of the slots.
 type feed struct {
 	worker *Worker
 	index  int // among the worker's queues
@@ -28,12 +29,11 @@ type feed struct {
 	quitting bool            // wait for nothing
 	clock    serverClock
 	released []ID
-	inCall   time.Time // when the round trip under way began; zero if none is
 
-	lanes   [verbs]*lane
-	pending [verbs]*pendingCall
-	leasing *leaseCall
-	leaser  *lane
+	tracks [2]*track
+	landed chan *track // whose round trip has ended
+	enough int         // finished jobs that are worth a second round trip
+	resume time.Time   // send nothing before; of loop alone
 
 	extender extender
 	// cautious until: after an outage no expired lease is taken for one
@@ -63,9 +63,9 @@ func (c serverClock) now() time.Time {
 func newFeed(w *Worker, index int, q *queueState) *feed {
 	f := &feed{worker: w, index: index, q: q, hungry: true,
 		signal: make(chan struct{}, 1), beat: make(chan struct{}, 1),
-		running: map[string]*run{}, leaser: newLane(&q.keys)}
-	for v := range f.lanes {
-		f.lanes[v] = newLane(&q.keys)
+		running: map[string]*run{}, landed: make(chan *track, 2), enough: max(2, (w.cfg.Concurrency+1)/2)}
+	for i := range f.tracks {
+		f.tracks[i] = newTrack(f)
 	}
 	f.extender.lane = newLane(&q.keys)
 	return f
@@ -123,41 +123,43 @@ func (f *feed) over() bool {
 	if f.quitting {
 		return true
 	}
-	for _, p := range f.pending {
-		if p != nil {
-			return false
-		}
-	}
-	return f.draining && len(f.running) == 0 && len(f.finished) == 0 && f.leasing == nil
+	return f.draining && len(f.running) == 0 && len(f.finished) == 0 && f.tracks[0].clear() && f.tracks[1].clear()
 }
 
 // loop runs until the feed has drained.
 func (f *feed) loop() {
 	for n := 0; !f.over(); {
-		calls := f.gather()
-		if len(calls) == 0 {
-			f.wait()
+		if t, calls := f.gather(); t != nil {
+			f.fly(t, calls)
 			continue
 		}
-		if f.roundTrip(calls) {
+		t := f.wait()
+		switch {
+		case t == nil:
+		case !f.land(t):
+			// Redis is away, or refuses: what is pending is sent again unchanged,
+			// outcomes first, then the leases are renewed, then a lease is asked for.
+			f.resume = time.Now().Add(retryPause(n))
+			n++
+		case t.wasOut:
 			n = 0
-			continue
 		}
-		// Redis is away, or refuses: what is pending is sent again unchanged,
-		// outcomes first, then the leases are renewed, then a lease is asked for.
-		f.pause(retryPause(n))
-		n++
 	}
 }
 
-// wait returns when there may be something to do.
-func (f *feed) wait() {
+// wait returns when there may be something to do, with the track that has landed
+// if one has.
+func (f *feed) wait() *track {
 	f.mu.Lock()
 	next := f.next
 	if f.hungry || f.draining {
 		next = time.Time{} // then it is not time that is waited for
 	}
 	f.mu.Unlock()
+	pausing := time.Now().Before(f.resume)
+	if pausing {
+		next = f.resume
+	}
 	var timer <-chan time.Time
 	if !next.IsZero() {
 		t := time.NewTimer(time.Until(next))
@@ -165,25 +167,15 @@ func (f *feed) wait() {
 		timer = t.C
 	}
 	select {
+	case t := <-f.landed:
+		return t
 	case <-f.signal:
 	case <-timer:
-		f.wake()
-	}
-}
-
-func (f *feed) pause(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			return
-		case <-f.signal:
-			if f.over() {
-				return
-			}
+		if !pausing {
+			f.wake()
 		}
 	}
+	return nil
 }
 
 // finish takes the outcome of a run whose handler has returned.
@@ -191,6 +183,8 @@ func (f *feed) finish(out *outcome) {
 	f.mu.Lock()
 	out.run.finished = true
 	f.finished = append(f.finished, out)
+	// With a round trip under way, loop does nothing before there are enough.
+	rouse := f.tracks[0].calls == nil && f.tracks[1].calls == nil || len(f.finished) == f.enough
 	f.mu.Unlock()
 	out.run.cancel(nil)
 	if out.run.suspect {
@@ -203,7 +197,9 @@ func (f *feed) finish(out *outcome) {
 	if !out.run.slotless {
 		f.worker.slots.give(f.index, 1)
 	}
-	f.poke()
+	if rouse {
+		f.poke()
+	}
 }
 
 // forget drops a run whose outcome is stored, or was lost for good.
@@ -211,47 +207,4 @@ func (f *feed) forget(r *run) {
 	if f.running[r.id] == r {
 		delete(f.running, r.id)
 	}
-}
-
-// start runs a leased job, gives it back if there is no room for it, or hands
-// the new token to a handler of this worker that still runs it. It reports
-// whether the job took a slot.
-func (f *feed) start(l leased, room bool) bool {
-	f.mu.Lock()
-	held, quitting := f.running[l.id], f.quitting
-	var before extension
-	if held != nil {
-		before = extension{held, held.token, held.visibility}
-		held.token, held.until = l.token, held.leaseEnd(l.sent)
-	}
-	f.mu.Unlock()
-	if held != nil {
-		// Its lease ran out and a crash was counted, but its holder lives.
-		go f.takeBack(before)
-		return false
-	}
-	if quitting {
-		return false // its lease runs out
-	}
-	r := newRun(f, l)
-	until := r.until
-	f.mu.Lock()
-	f.running[l.id] = r // only loop adds to it, so nobody came in between
-	draining := f.draining
-	f.mu.Unlock()
-	if draining || !room || !time.Now().Before(until) {
-		// Too late to run it: the worker stops, or the answer took so long.
-		out := r.unrun()
-		if out == nil {
-			out = &outcome{run: r, verb: verbRelease, unrun: true, event: r.event(nil)}
-		}
-		r.slotless, r.suspect = !room, r.suspect && room
-		f.finish(out)
-		return room
-	}
-	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || time.Until(until) < soon/2 || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {
-		nudge(f.beat)
-	}
-	f.worker.runners.start(r)
-	return true
 }

@@ -124,29 +124,30 @@ func FuzzVerbReply(f *testing.F) {
 	fd := w.feeds[0]
 	f.Fuzz(func(t *testing.T, which, n byte, reply []byte) {
 		v := verb(which % byte(verbs))
-		fd.finished, fd.pending = nil, [verbs]*pendingCall{}
+		tr := fd.tracks[0]
+		fd.finished, tr.pending = nil, [verbs]*pendingCall{}
 		runs := puppetRuns(fd, int(n%10))
 		for _, r := range runs {
 			fd.finished = append(fd.finished, &outcome{run: r, verb: v, counter: "done"})
 			defer r.cancel(nil)
 		}
-		p := fd.group(v)
+		p := fd.group(tr, v)
 		if p == nil {
 			return
 		}
 		p.call.reply, _ = readReply(reply, 0)
 		marks, isText := p.call.reply.(string)
-		lane := fd.lanes[v].key
-		news := fd.apply(v, p)
+		lane := tr.lanes[v].key
+		news := fd.apply(tr, v, p)
 		if !isText || marks == "stale" || len(marks) != len(runs) {
-			require.Same(t, p, fd.pending[v], "it is sent again")
-			require.NotEqual(t, lane, fd.lanes[v].key, "in another lane")
-			require.Contains(t, p.call.keys, fd.lanes[v].key)
+			require.Same(t, p, tr.pending[v], "it is sent again")
+			require.NotEqual(t, lane, tr.lanes[v].key, "in another lane")
+			require.Contains(t, p.call.keys, tr.lanes[v].key)
 			require.Empty(t, news)
 			require.Len(t, fd.running, len(runs))
 			return
 		}
-		require.Nil(t, fd.pending[v])
+		require.Nil(t, tr.pending[v])
 		again := 0
 		for i, r := range runs {
 			held := fd.running[r.id] == r

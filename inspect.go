@@ -89,7 +89,7 @@ func (f *found) info(q *queueState) JobInfo {
 	info.Crashes = max(info.Crashes, crashes)
 	if f.state == StateRunning {
 		info.Attempt++
-		info.Run = (&leased{token: token}).fence()
+		info.Run = fence(token)
 		info.StartedAt = time.UnixMicro(info.Run)
 		info.Worker = workerTag(token)
 		ms, _ := strconv.ParseInt(f.place, 10, 64)

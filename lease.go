@@ -14,6 +14,7 @@ type leaseCall struct {
 	call    *call
 	n       int
 	wakes   int
+	answers int  // of leases, when it was made
 	suspect bool // the worker's suspect mutex is held for it
 	yielded bool // its slots and the mutex were given back: no answer came
 }
@@ -27,32 +28,32 @@ type leased struct {
 	now                      time.Time // by the server's clock
 }
 
-// fence is the number in the token that rises with every lease.
-func (l *leased) fence() int64 {
-	us, _, _ := strings.Cut(l.token, "-")
+// fence is the number in a token that rises with every lease.
+func fence(token string) int64 {
+	us, _, _ := strings.Cut(token, "-")
 	n, _ := strconv.ParseInt(us, 10, 64)
 	return n
 }
 
 // leaseCall is the lease to send, or nil. After an outage a lease that did not
 // run is made anew, to leave expired leases to their holders.
-func (f *feed) leaseCall(outage bool) *call {
-	if l := f.leasing; l != nil {
+func (f *feed) leaseCall(t *track, outage bool) *call {
+	if l := t.leasing; l != nil {
 		forgotten := l.call.unsure && time.Since(l.call.first) > laneTrust
 		if !forgotten && (l.call.unsure || !outage) {
 			return l.call
 		}
-		f.abandonLease(forgotten)
+		f.abandonLease(t, forgotten)
 	}
 	if f.draining || !f.hungry {
 		return nil
 	}
-	want := f.worker.cfg.Concurrency - len(f.finished)
-	for _, p := range f.pending {
-		if p != nil && !p.call.first.IsZero() {
-			want -= len(p.outs) // those that go with this lease are stored before it
-		}
+	other := f.beside(t)
+	if other.leasing != nil && other.leasing.yielded {
+		return nil // its jobs need the slots, if it ran
 	}
+	// The outcomes that go with this lease are stored before it.
+	want := f.worker.cfg.Concurrency - len(f.finished) - t.unanswered() - other.unanswered()
 	n := f.worker.slots.take(f.index, max(0, min(want, maxCallRuns)))
 	if n <= 0 {
 		return nil
@@ -63,23 +64,26 @@ func (f *feed) leaseCall(outage bool) *call {
 		f.cautious = time.Now().Add(f.worker.cfg.VisibilityTimeout / 3)
 		nudge(f.beat)
 	}
-	l := &leaseCall{n: n, wakes: f.wakes, suspect: f.worker.suspect.TryLock()}
+	l := &leaseCall{n: n, wakes: f.wakes, answers: f.answers, suspect: f.worker.suspect.TryLock()}
 	k := &f.q.keys
 	l.call = &call{script: scriptLease,
-		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, f.leaser.key},
-		args: []any{f.leaser.next(), n, f.worker.cfg.VisibilityTimeout.Milliseconds(), f.worker.tag + rand.Text()[:6],
+		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, t.leaser.key},
+		args: []any{t.leaser.next(), n, f.worker.cfg.VisibilityTimeout.Milliseconds(), f.worker.tag + rand.Text()[:6],
 			f.worker.leastCrashes, l.suspect, time.Now().After(f.cautious) && !f.unrenewed, strconv.FormatUint(jobid.NewLow(), 10)}}
-	f.leasing = l
+	t.leasing = l
+	if outage {
+		f.yield(l) // it may take long, and other queues need the slots
+	}
 	return l.call
 }
 
 // abandonLease gives up an unanswered lease. If it ran after all, its jobs come
 // back when their leases run out.
-func (f *feed) abandonLease(forgotten bool) {
-	l := f.leasing
-	f.leasing = nil
+func (f *feed) abandonLease(t *track, forgotten bool) {
+	l := t.leasing
+	t.leasing = nil
 	if forgotten {
-		f.leaser = newLane(&f.q.keys)
+		t.leaser = newLane(&f.q.keys)
 	}
 	f.yield(l)
 }
@@ -98,11 +102,11 @@ func (f *feed) yield(l *leaseCall) {
 }
 
 // receive starts the jobs of a lease call's answer.
-func (f *feed) receive(l *leaseCall) {
+func (f *feed) receive(t *track, l *leaseCall) {
 	jobs, next, ok := f.parse(l)
 	if !ok {
 		f.worker.client.log.Error("pawl: a script's answer makes no sense", "queue", f.q.name, "script", "lease")
-		f.leaser = newLane(&f.q.keys)
+		t.leaser = newLane(&f.q.keys)
 	}
 	held := l.n
 	if l.yielded {
@@ -122,7 +126,9 @@ func (f *feed) receive(l *leaseCall) {
 	}
 	full := len(jobs) >= l.n || bytes >= maxCallBytes*9/10
 	f.mu.Lock()
-	f.hungry = full || f.wakes != l.wakes || !ok
+	// Of two leases under way at a time neither knows what the other left.
+	alone := f.answers == l.answers && f.beside(t).leasing == nil
+	f.hungry = full || f.wakes != l.wakes || !ok || f.hungry && !alone
 	f.next = next
 	f.answers++
 	resting := !f.hungry
@@ -158,4 +164,101 @@ func (f *feed) parse(l *leaseCall) (jobs []leased, next time.Time, ok bool) {
 		jobs = append(jobs, job)
 	}
 	return jobs, next, true
+}
+
+// start runs a leased job, gives it back if there is no room for it, or hands
+// the new token to a handler of this worker that still runs it. It reports
+// whether the job took a slot.
+func (f *feed) start(l leased, room bool) bool {
+	f.mu.Lock()
+	held, quitting := f.running[l.id], f.quitting
+	switch {
+	case held == nil:
+		f.mu.Unlock()
+	case fence(held.token) >= fence(l.token):
+		f.mu.Unlock()
+		return false // the answer of an older lease came late
+	case held.sent:
+		// It may have been put back, and be free to be leased: the answer tells.
+		defer f.mu.Unlock()
+		return held.await(l, room)
+	default:
+		f.mu.Unlock()
+		f.adopt(held, l)
+		return false
+	}
+	if quitting {
+		return false // its lease runs out
+	}
+	r := newRun(f, l)
+	until := r.until
+	f.mu.Lock()
+	f.running[l.id] = r // only loop adds to it, so nobody came in between
+	draining := f.draining
+	f.mu.Unlock()
+	if draining || !room || !time.Now().Before(until) {
+		// Too late to run it: the worker stops, or the answer took so long.
+		out := r.unrun()
+		if out == nil {
+			out = &outcome{run: r, verb: verbRelease, unrun: true, event: r.event(nil)}
+		}
+		r.slotless, r.suspect = !room, r.suspect && room
+		f.finish(out)
+		return room
+	}
+	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || time.Until(until) < soon/2 || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {
+		nudge(f.beat)
+	}
+	f.worker.runners.start(r)
+	return true
+}
+
+// adopt gives a run its new token: its lease ran out and a crash was counted, but
+// its holder lives.
+func (f *feed) adopt(r *run, l leased) {
+	f.mu.Lock()
+	before := extension{r, r.token, r.visibility}
+	r.token, r.until = l.token, r.leaseEnd(l.sent)
+	f.mu.Unlock()
+	go f.takeBack(before)
+}
+
+// A relet is a newer lease of a job whose outcome is on its way to Redis.
+type relet struct {
+	leased
+	room bool // it holds a slot
+}
+
+// await keeps a newer lease until the answer tells whether the outcome was stored
+// before it. A suspect keeps no slot: it goes back, and comes again.
+func (r *run) await(l leased, room bool) (took bool) {
+	room = room && !l.suspect
+	if r.next == nil {
+		r.next = &relet{l, room}
+		return room
+	}
+	took = room && !r.next.room
+	r.next.leased, r.next.room = l, r.next.room || room
+	return took
+}
+
+// answered starts a job whose outcome is stored and that was leased anew
+// meanwhile, or, if the outcome was not stored, has its run adopt the new lease.
+func (f *feed) answered(out *outcome, held bool) {
+	f.mu.Lock()
+	next := out.run.next
+	out.run.next, out.run.sent = nil, false
+	f.mu.Unlock()
+	if next == nil {
+		return
+	}
+	if held {
+		f.adopt(out.run, next.leased)
+	}
+	if next.room && (held || !f.start(next.leased, true)) {
+		f.worker.slots.give(f.index, 1)
+	}
+	if !held && !next.room {
+		f.start(next.leased, false)
+	}
 }

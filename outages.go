@@ -102,8 +102,10 @@ func (w *Worker) Healthy() error {
 	errs := []error{w.outages.err()}
 	for _, f := range w.feeds {
 		f.mu.Lock()
-		if !f.inCall.IsZero() && time.Since(f.inCall) > slowCall {
-			errs = append(errs, fmt.Errorf("pawl: serve %s: no answer for %v", f.q.name, time.Since(f.inCall).Round(time.Second)))
+		for _, t := range f.tracks {
+			if t.calls != nil && time.Since(t.since) > slowCall {
+				errs = append(errs, fmt.Errorf("pawl: serve %s: no answer for %v", f.q.name, time.Since(t.since).Round(time.Second)))
+			}
 		}
 		f.mu.Unlock()
 	}

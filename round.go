@@ -1,9 +1,6 @@
 package pawl
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // verb is a script that ends a run; each has a lane of its own in a feed.
 type verb int
@@ -27,53 +24,55 @@ type pendingCall struct {
 	forked bool
 }
 
-// gather is the calls of the next round trip: at most one of each verb, and a
+// gather is the next round trip, or nil: at most one call of each verb, and a
 // lease if there may be work and slots for it. After a failed round trip the
 // lease waits until the outcomes are stored.
-func (f *feed) gather() []*call {
+func (f *feed) gather() (t *track, calls []*call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.quitting {
-		return nil
+	out := f.worker.outages.has(f)
+	t = f.free(out)
+	if t == nil || f.quitting {
+		return nil, nil
 	}
-	var calls []*call
-	for v := range f.pending {
-		if f.pending[v] == nil {
-			f.pending[v] = f.group(verb(v))
+	for v := range t.pending {
+		if t.pending[v] == nil {
+			t.pending[v] = f.group(t, verb(v))
 		}
-		if p := f.pending[v]; p != nil {
+		if p := t.pending[v]; p != nil {
 			if p.call.unsure && time.Since(p.call.first) > laneTrust {
-				f.refork(verb(v), p)
+				t.refork(verb(v), p)
 			}
 			calls = append(calls, p.call)
 		}
 	}
-	out := f.worker.outages.has(f)
-	if out && len(calls) > 0 {
-		return calls
+	if !out || len(calls) == 0 {
+		if c := f.leaseCall(t, out); c != nil {
+			calls = append(calls, c)
+		}
 	}
-	if c := f.leaseCall(out); c != nil {
-		calls = append(calls, c)
+	if len(calls) == 0 {
+		return nil, nil
 	}
-	return calls
+	return t, calls
 }
 
 // refork moves a call whose lane may have forgotten it to a new lane.
-func (f *feed) refork(v verb, p *pendingCall) {
-	old := f.lanes[v].key
-	f.lanes[v] = newLane(&f.q.keys)
+func (t *track) refork(v verb, p *pendingCall) {
+	old := t.lanes[v].key
+	t.lanes[v] = newLane(&t.feed.q.keys)
 	for i, k := range p.call.keys {
 		if k == old {
-			p.call.keys[i] = f.lanes[v].key
+			p.call.keys[i] = t.lanes[v].key
 		}
 	}
-	p.call.args[0] = f.lanes[v].next()
+	p.call.args[0] = t.lanes[v].next()
 	p.call.first, p.call.unsure = time.Time{}, false
 	p.forked = true
 }
 
 // group takes finished outcomes of one verb into a call, or is nil.
-func (f *feed) group(v verb) *pendingCall {
+func (f *feed) group(t *track, v verb) *pendingCall {
 	p := &pendingCall{}
 	rest := f.finished[:0]
 	bytes := 0
@@ -83,6 +82,7 @@ func (f *feed) group(v verb) *pendingCall {
 			continue
 		}
 		p.outs = append(p.outs, out)
+		out.run.sent = true
 		bytes += len(out.record)
 	}
 	clear(f.finished[len(rest):])
@@ -90,12 +90,12 @@ func (f *feed) group(v verb) *pendingCall {
 	if len(p.outs) == 0 {
 		return nil
 	}
-	p.call = f.verbCall(v, p)
+	p.call = t.verbCall(v, p)
 	return p
 }
 
-func (f *feed) verbCall(v verb, p *pendingCall) *call {
-	k, l := &f.q.keys, f.lanes[v]
+func (t *track) verbCall(v verb, p *pendingCall) *call {
+	k, l := &t.feed.q.keys, t.lanes[v]
 	c := &call{args: []any{l.next()}}
 	switch v {
 	case verbSettle:
@@ -128,35 +128,30 @@ func (f *feed) verbCall(v verb, p *pendingCall) *call {
 	return c
 }
 
-// roundTrip sends the calls and applies their answers. It reports whether all
-// were answered.
-func (f *feed) roundTrip(calls []*call) bool {
-	wasOut := f.worker.outages.has(f)
-	f.mu.Lock()
-	f.inCall = time.Now()
-	f.mu.Unlock()
-	attempt(context.Background(), f.q.client.rdb, calls...)
-	f.mu.Lock()
-	f.inCall = time.Time{}
-	f.mu.Unlock()
+// land applies the answers of a round trip that has ended. It reports whether
+// all were answered.
+func (f *feed) land(t *track) bool {
 	var failure error
-	var news []func() // for the hooks, once the jobs of the lease have started
-	for _, c := range calls {
+	for _, c := range t.calls {
 		if c.err != nil {
 			failure = c.err
 		}
 	}
-	for v, p := range f.pending {
+	f.mu.Lock()
+	t.calls = nil
+	f.mu.Unlock()
+	var news []func() // for the hooks, once the jobs of the lease have started
+	for v, p := range t.pending {
 		if p != nil && p.call.reply != nil && p.call.err == nil {
-			f.pending[v] = nil
-			news = append(news, f.apply(verb(v), p)...)
+			t.pending[v] = nil
+			news = append(news, f.apply(t, verb(v), p)...)
 		}
 	}
-	if l := f.leasing; l != nil && l.call.reply != nil && l.call.err == nil {
-		f.leasing = nil
-		f.receive(l)
+	if l := t.leasing; l != nil && l.call.reply != nil && l.call.err == nil {
+		t.leasing = nil
+		f.receive(t, l)
 	}
-	settled := f.afterRound(failure, wasOut)
+	settled := f.afterRound(t, failure)
 	for _, tell := range news {
 		tell()
 	}
@@ -164,14 +159,14 @@ func (f *feed) roundTrip(calls []*call) bool {
 }
 
 // afterRound begins or ends an outage and reports whether all is well.
-func (f *feed) afterRound(failure error, wasOut bool) bool {
+func (f *feed) afterRound(t *track, failure error) bool {
 	if failure != nil {
 		f.worker.outages.begin(outage{feed: f}, failure)
 		f.mu.Lock()
-		if l := f.leasing; l != nil {
+		if l := t.leasing; l != nil {
 			f.yield(l)
 			if !l.call.unsure {
-				f.abandonLease(false)
+				f.abandonLease(t, false)
 			}
 		}
 		f.mu.Unlock()
@@ -179,7 +174,7 @@ func (f *feed) afterRound(failure error, wasOut bool) bool {
 		f.cautious = time.Now().Add(f.worker.cfg.VisibilityTimeout / 3)
 		return false
 	}
-	if wasOut {
+	if t.wasOut {
 		f.cautious = time.Now().Add(f.worker.cfg.VisibilityTimeout / 3)
 		if f.renew() != nil {
 			f.mu.Lock()
@@ -195,21 +190,20 @@ func (f *feed) afterRound(failure error, wasOut bool) bool {
 
 // apply does what the answer of a verb says of each outcome, and returns what
 // the hooks are to be told of it.
-func (f *feed) apply(v verb, p *pendingCall) (news []func()) {
+func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 	marks, err := p.call.text()
 	if err != nil || len(marks) != len(p.outs) {
 		// Another's call in this lane: it cannot be, and a new lane mends it.
 		f.worker.client.log.Error("pawl: a script's answer makes no sense", "queue", f.q.name,
 			"script", p.call.script.name, "answer", marks, "error", err)
-		f.mu.Lock()
-		f.refork(v, p)
-		f.pending[v] = p
-		f.mu.Unlock()
+		t.refork(v, p)
+		t.pending[v] = p
 		return nil
 	}
 	for i, out := range p.outs {
 		switch {
 		case marks[i] == 'c' && v == verbRetry:
+			f.answered(out, true)
 			f.again(out.cancelled())
 		case marks[i] != 'l':
 			f.mu.Lock()
@@ -218,8 +212,10 @@ func (f *feed) apply(v verb, p *pendingCall) (news []func()) {
 				f.released = append(f.released, out.run.job.ID)
 			}
 			f.mu.Unlock()
+			f.answered(out, false)
 			news = append(news, func() { out.stored(f.worker.client) })
 		default:
+			f.answered(out, true)
 			f.mu.Lock()
 			adopted := f.running[out.run.id] == out.run && out.run.token != p.tokens[i]
 			if !adopted {

@@ -39,6 +39,8 @@ type run struct {
 	until    time.Time // of the lease, by the local clock
 	lost     bool
 	finished bool
+	sent     bool      // its outcome is in a call that has no answer
+	next     *relet    // a newer lease, that waits for that answer
 	endedAt  time.Time // when its context was seen to have ended
 	stuck    bool
 }
@@ -53,7 +55,7 @@ func newRun(f *feed, l leased) *run {
 	id, _ := jobid.FromText(l.id)
 	r.job = rawJob(f.q, id, r.rec)
 	r.job.Crashes = l.crashes
-	r.job.Run = l.fence()
+	r.job.Run = fence(l.token)
 	r.own = w.handlers[r.rec.Kind]
 	r.policy = storedPolicy(r.rec)
 	if r.own != nil {

@@ -2,40 +2,40 @@ package pawl
 
 import "time"
 
-// runnerPatience is how long a goroutine without a job waits for one.
+// runnerPatience is how long a goroutine without work waits for some.
 const runnerPatience = time.Second
 
-// runners are the goroutines that run a worker's handlers, one job after another.
-// A new goroutine for each job would grow its stack each time, which took longer
-// than all else that the worker does for a job.
-type runners struct {
-	jobs chan *run
+// runners are goroutines that do one thing after another: the handlers of a
+// worker, or its round trips. A new goroutine for each would grow its stack each
+// time, which took longer than all else that the worker does for a job.
+type runners[T any] struct {
+	work chan T
+	do   func(T)
 	stop chan struct{}
 }
 
-func newRunners() *runners {
-	return &runners{jobs: make(chan *run), stop: make(chan struct{})}
+func newRunners[T any](do func(T)) *runners[T] {
+	return &runners[T]{work: make(chan T), do: do, stop: make(chan struct{})}
 }
 
-// start has r executed at once.
-func (p *runners) start(r *run) {
+// start has one do it at once.
+func (p *runners[T]) start(it T) {
 	select {
-	case p.jobs <- r:
+	case p.work <- it:
 	default: // nobody waits
-		go p.serve(r)
+		go p.serve(it)
 	}
 }
 
-// serve runs r and what comes soon after. It ends with a handler that ends its
-// goroutine.
-func (p *runners) serve(r *run) {
-	r.execute()
+// serve does it and what comes soon after. It ends with what ends its goroutine.
+func (p *runners[T]) serve(it T) {
+	p.do(it)
 	patience := time.NewTimer(runnerPatience)
 	defer patience.Stop()
 	for {
 		select {
-		case r := <-p.jobs:
-			r.execute()
+		case it := <-p.work:
+			p.do(it)
 			patience.Reset(runnerPatience)
 		case <-patience.C:
 			return

@@ -41,6 +41,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.prepare(ctx)
 	defer close(w.runners.stop)
+	defer close(w.flights.stop)
 	w.client.log.Info("pawl: worker serves", "worker", w.cfg.Name, "queues", names(w.cfg.Queues), "concurrency", w.cfg.Concurrency)
 	defer w.askDoctor(ctx)()
 	w.beginMending(ctx)
@@ -119,7 +120,8 @@ func (f *feed) keep(loop func()) {
 // prepare is what can only be known once the handlers are.
 func (w *Worker) prepare(ctx context.Context) {
 	w.base = context.WithoutCancel(ctx)
-	w.runners = newRunners()
+	w.runners = newRunners((*run).execute)
+	w.flights = newRunners((*track).carry)
 	w.leastCrashes = w.cfg.MaxCrashes
 	for kind, h := range w.handlers {
 		p := h.policy

@@ -52,7 +52,10 @@ func (w *Worker) copied() *Worker {
 		panic(fmt.Sprintf("pawl: the configuration of a worker is refused the second time: %v", err))
 	}
 	for i, f := range c.feeds {
-		f.lanes, f.leaser, f.extender.lane = w.feeds[i].lanes, w.feeds[i].leaser, w.feeds[i].extender.lane
+		f.extender.lane = w.feeds[i].extender.lane
+		for n, t := range f.tracks {
+			t.lanes, t.leaser = w.feeds[i].tracks[n].lanes, w.feeds[i].tracks[n].leaser
+		}
 	}
 	maps.Copy(c.handlers, w.handlers)
 	c.errs = slices.Clone(w.errs)

@@ -60,7 +60,7 @@ func newWakers(w *Worker) {
 		// this read is in time.
 		most := max(time.Second, min(maxBlock, (w.cfg.VisibilityTimeout/3).Truncate(time.Second)))
 		w.wakers[i] = &waker{worker: w, rdb: rdb, feeds: []*feed{f}, signal: make(chan struct{}, 1),
-			stop: f.q.keys.stop(f.leaser.key[len(f.q.keys.prefix):]), most: most, block: min(minBlock, most)}
+			stop: f.q.keys.stop(f.tracks[0].leaser.key[len(f.q.keys.prefix):]), most: most, block: min(minBlock, most)}
 	}
 }
 

@@ -106,7 +106,8 @@ type Worker struct {
 	wakers  []*waker // by feed; several feeds may share one
 	outages outages
 	base    context.Context // of the handlers
-	runners *runners
+	runners *runners[*run]
+	flights *runners[*track]
 	// draining is closed when it leases no more.
 	draining chan struct{}
 	// suspect is held by the feed that has leased, or may be about to lease, a

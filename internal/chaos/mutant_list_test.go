@@ -7,21 +7,21 @@ var drains = strike("term", 250*time.Millisecond, 0, 5)
 // mutants are bugs of the worker and of the producer, one each.
 var mutants = []mutant{
 	{name: "outcomes without an answer are dropped", file: "round.go",
-		old: "if p != nil && p.call.reply != nil && p.call.err == nil {\n\t\t\tf.pending[v] = nil",
+		old: "if p != nil && p.call.reply != nil && p.call.err == nil {\n\t\t\tt.pending[v] = nil",
 		new: `if p != nil && p.call.err != nil {
-			f.pending[v] = nil
+			t.pending[v] = nil
 			f.mu.Lock()
 			for _, out := range p.outs {
 				f.forget(out.run)
 			}
 			f.mu.Unlock()
 		} else if p != nil && p.call.reply != nil && p.call.err == nil {
-			f.pending[v] = nil`,
+			t.pending[v] = nil`,
 		plan: lose("settle", "drop", 15), only: "plain", want: []string{HonestErrors}, always: true},
 	{name: "outcomes without an answer are told as stored", file: "round.go",
-		old: "if p != nil && p.call.reply != nil && p.call.err == nil {\n\t\t\tf.pending[v] = nil",
+		old: "if p != nil && p.call.reply != nil && p.call.err == nil {\n\t\t\tt.pending[v] = nil",
 		new: `if p != nil && p.call.err != nil {
-			f.pending[v] = nil
+			t.pending[v] = nil
 			f.mu.Lock()
 			for _, out := range p.outs {
 				f.forget(out.run)
@@ -29,14 +29,14 @@ var mutants = []mutant{
 			}
 			f.mu.Unlock()
 		} else if p != nil && p.call.reply != nil && p.call.err == nil {
-			f.pending[v] = nil`,
+			t.pending[v] = nil`,
 		plan: lose("settle", "drop", 15), only: "plain", want: []string{EffectOnce}},
 	{name: "a retry without an answer is dropped", file: "round.go",
-		old: "if p != nil && p.call.reply != nil && p.call.err == nil {\n\t\t\tf.pending[v] = nil",
+		old: "if p != nil && p.call.reply != nil && p.call.err == nil {\n\t\t\tt.pending[v] = nil",
 		new: `if p != nil && p.call.err != nil && verb(v) == verbRetry {
-			f.pending[v] = nil
+			t.pending[v] = nil
 		} else if p != nil && p.call.reply != nil && p.call.err == nil {
-			f.pending[v] = nil`,
+			t.pending[v] = nil`,
 		plan: lose("retry", "no reply", 15), only: "flaky doomed", want: []string{HonestErrors}},
 	{name: "outcomes are sent again in another lane", file: "round.go",
 		old: "if p.call.unsure && time.Since(p.call.first) > laneTrust {", new: "if p.call.unsure {",
@@ -60,7 +60,7 @@ var mutants = []mutant{
 		old: "f.cancelAll(ErrShutdown)\n", new: "f.cancelAll(ErrShutdown)\n\t\tf.drain(true)\n",
 		plan: drains, only: "slow", want: []string{HonestErrors}},
 	{name: "the drain waits for no handler", file: "feed.go",
-		old: "return f.draining && len(f.running) == 0 && len(f.finished) == 0 && f.leasing == nil", new: "return f.draining && f.leasing == nil",
+		old: "return f.draining && len(f.running) == 0 && len(f.finished) == 0 && f.tracks[0].clear() && f.tracks[1].clear()", new: "return f.draining && f.tracks[0].leasing == nil && f.tracks[1].leasing == nil",
 		plan: drains, only: "long", want: []string{HonestErrors}},
 	{name: "the crashes of a lease are not passed on", file: "run.go",
 		old: "r.job.Crashes = l.crashes\n", new: "\n",
