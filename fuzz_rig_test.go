@@ -141,7 +141,7 @@ const (
 )
 
 // newPuppet is a client whose scripts answer what the returned puppet is given.
-func newPuppet(f *testing.F) (*Client, *puppet) {
+func newPuppet(f testing.TB) (*Client, *puppet) {
 	f.Helper()
 	p := &puppet{}
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})

@@ -12,7 +12,7 @@ import (
 	"github.com/pawlq/pawl/internal/record"
 )
 
-func newPuppetWorker(f *testing.F) (*Worker, *puppet) {
+func newPuppetWorker(f testing.TB) (*Worker, *puppet) {
 	f.Helper()
 	c, p := newPuppet(f)
 	w, err := NewWorker(c, WorkerConfig{Queues: Queues("emails")})

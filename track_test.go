@@ -1,0 +1,85 @@
+package pawl
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// While the outcome of a job is on its way on one track, the other is answered a
+// newer lease of it. What becomes of that is for the answer to say.
+func TestANewerLeaseWaitsForTheAnswerToTheOutcome(t *testing.T) {
+	t.Parallel()
+	const newer = "1750000000300000-abc"
+	for _, c := range []struct {
+		name, mark     string
+		verb           verb
+		room, suspect  bool
+		starts, adopts bool
+		used           int
+	}{
+		{name: "it was put back, and is run anew", verb: verbRetry, mark: "k", room: true, starts: true, used: 1},
+		{name: "it was released, and is run anew", verb: verbRelease, mark: "k", room: true, starts: true, used: 1},
+		{name: "it was buried, and redriven", verb: verbBury, mark: "k", room: true, starts: true, used: 1},
+		{name: "it was put back, and there is no room for it", verb: verbRetry, mark: "k", starts: true},
+		{name: "it was put back, and is a suspect", verb: verbRetry, mark: "k", room: true, suspect: true, starts: true},
+		{name: "it was lost, and the new lease stores it", verb: verbSettle, mark: "l", room: true, adopts: true},
+		{name: "it was lost, and no slot is given back that there was not", verb: verbSettle, mark: "l", adopts: true},
+		{name: "it was cancelled, and the new lease ends it", verb: verbRetry, mark: "c", room: true, adopts: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w, _ := newPuppetWorker(t)
+			w.runners = newRunners(func(*run) {}) // it only takes the slot
+			fd := w.feeds[0]
+			fd.index = 0
+			first, second := fd.tracks[0], fd.tracks[1]
+			r := puppetRuns(fd, 1)[0]
+			r.finished = true
+			out := &outcome{run: r, verb: c.verb, counter: "done"}
+			fd.finished = append(fd.finished, out)
+			p := fd.group(first, c.verb)
+			first.pending[c.verb] = p
+
+			job := leased{id: r.id, token: newer, record: seedRecord, sent: time.Now(), suspect: c.suspect}
+			held := 0
+			if c.room {
+				held = w.slots.take(0, 1)
+			}
+			took := fd.start(job, c.room)
+			w.slots.unused(0, held-map[bool]int{true: 1}[took]) // as receive does
+			require.Same(t, r, fd.running[r.id], "nothing happens before the answer")
+			require.Equal(t, seedToken, r.token)
+			require.Nil(t, second.pending[c.verb])
+
+			p.call.reply, first.pending[c.verb] = c.mark, nil
+			fd.apply(first, c.verb, p)
+			now := fd.running[r.id]
+			require.NotNil(t, now)
+			require.Equal(t, newer, now.token)
+			require.Equal(t, c.starts, now != r)
+			require.Nil(t, r.next)
+			require.Equal(t, c.used, w.slots.used)
+			if c.adopts {
+				require.Len(t, fd.finished, 1, "the outcome is sent again, by the new lease")
+				require.NoError(t, context.Cause(now.ctx))
+			}
+		})
+	}
+}
+
+// A lease whose answer comes after that of a newer one of the same job is that of
+// nobody: its token has been replaced.
+func TestAnOlderLeaseThatIsAnsweredLateChangesNothing(t *testing.T) {
+	t.Parallel()
+	w, _ := newPuppetWorker(t)
+	fd := w.feeds[0]
+	r := puppetRuns(fd, 1)[0]
+	for _, older := range []string{seedToken, "1-abc"} {
+		require.False(t, fd.start(leased{id: r.id, token: older, record: seedRecord, sent: time.Now()}, true))
+		require.Same(t, r, fd.running[r.id])
+		require.Equal(t, seedToken, r.token)
+	}
+}
