@@ -206,9 +206,7 @@ func (f *feed) start(l leased, room bool) bool {
 		f.finish(out)
 		return room
 	}
-	if soon := f.worker.cfg.VisibilityTimeout; r.visibility < soon || time.Until(until) < soon/2 || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon {
-		nudge(f.beat)
-	}
+	r.beSeen()
 	f.worker.runners.start(r)
 	return true
 }

@@ -58,7 +58,7 @@ func (o *outages) begin(part outage, err error) {
 	if first {
 		c := f.worker.client
 		c.log.Error("pawl: worker cannot reach its queue, and goes on trying", "worker", f.worker.cfg.Name, "error", err)
-		c.hooks.outage(context.Background(), err)
+		f.worker.teller.tell(func() { c.hooks.outage(context.Background(), err) })
 	}
 }
 
@@ -72,7 +72,7 @@ func (o *outages) end(part outage) {
 	if last {
 		c := f.worker.client
 		c.log.Info("pawl: worker reaches its queues again", "worker", f.worker.cfg.Name, "took", took)
-		c.hooks.outage(context.Background(), nil)
+		f.worker.teller.tell(func() { c.hooks.outage(context.Background(), nil) })
 	}
 }
 

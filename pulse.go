@@ -124,11 +124,14 @@ func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time, hurr
 		}
 	}
 	f.mu.Unlock()
+	// The hooks are told beside: they may be slow, and clocks run on.
 	for _, r := range lost {
-		r.reportLost()
+		if r.lose() {
+			f.worker.teller.tell(r.tellLost)
+		}
 	}
 	for _, r := range stuck {
-		r.reportStuck()
+		f.worker.teller.tell(r.reportStuck)
 	}
 	if len(lost) > 0 {
 		next = now // their contexts have ended now
@@ -137,9 +140,9 @@ func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time, hurr
 }
 
 func (r *run) reportStuck() {
-	cause := context.Cause(r.ctx)
-	r.job.Logger().Warn("pawl: handler is stuck: its context has ended and it runs on", "cause", cause)
-	r.feed.worker.client.hooks.stuck(context.WithoutCancel(r.ctx), r.event(cause))
+	ctx, e := r.seen(nil)
+	e.Job.Logger().Warn("pawl: handler is stuck: its context has ended and it runs on", "cause", e.Err)
+	r.feed.worker.client.hooks.stuck(ctx, e)
 }
 
 // renew extends the lease of every run, those that wait to be stored included.
@@ -211,7 +214,7 @@ func (f *feed) lose(e extension) {
 	f.mu.Lock()
 	current := f.running[e.run.id] == e.run && e.run.token == e.token && !e.run.finished
 	f.mu.Unlock()
-	if current {
-		e.run.reportLost()
+	if current && e.run.lose() {
+		f.worker.teller.tell(e.run.tellLost)
 	}
 }

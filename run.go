@@ -14,7 +14,8 @@ import (
 )
 
 // run is a job that a worker holds, from its lease to its stored outcome. What
-// changes after newRun is guarded by the feed's mutex.
+// changes after newRun is guarded by the feed's mutex; of that job, policy and ctx
+// change once, in decide, and only others than the run's own goroutine need it.
 type run struct {
 	feed   *feed
 	id     string
@@ -32,6 +33,7 @@ type run struct {
 	endsAt     time.Time          // of the timeout; zero if there is none
 	started    time.Time
 	leasedAt   time.Time // by the server's clock
+	decided    bool      // the policy is known
 	suspect    bool
 	slotless   bool // it came when there was no slot for it, and goes back
 
@@ -57,23 +59,54 @@ func newRun(f *feed, l leased) *run {
 	r.job.Crashes = l.crashes
 	r.job.Run = fence(l.token)
 	r.own = w.handlers[r.rec.Kind]
+	r.ctx, r.cancel = context.WithCancelCause(w.base)
+	r.decided = r.own == nil || r.own.own == nil
+	r.obey(policy{})
+	r.until = r.leaseEnd(l.sent)
+	return r
+}
+
+// obey sets the policy, of which own is what the job's type says of this job.
+func (r *run) obey(own policy) {
 	r.policy = storedPolicy(r.rec)
 	if r.own != nil {
-		r.policy = r.policy.over(r.own.policy)
-		if r.own.own != nil {
-			r.policy = r.policy.over(r.own.own(r.rec.Kind, r.rec.Payload))
-		}
+		r.policy = r.policy.over(r.own.policy).over(own)
 	}
-	r.policy = r.policy.over(w.policy())
+	r.policy = r.policy.over(r.feed.worker.policy())
 	r.job.MaxAttempts = r.policy.maxAttempts
 	r.visibility = r.policy.visibility
-	r.until = r.leaseEnd(l.sent)
-	r.ctx, r.cancel = context.WithCancelCause(withJob(w.base, r.job))
-	if t := r.policy.timeout; t > 0 {
+	r.ctx = withJob(r.ctx, r.job)
+	if t := r.policy.timeout; t > 0 && r.decided {
 		r.endsAt = r.started.Add(t)
 		r.ctx, r.release = context.WithDeadlineCause(r.ctx, r.endsAt, ErrTimeout)
 	}
-	return r
+}
+
+// decide asks the job's type for its policy. The codec and JobOptions are the
+// user's code, which may take its time: so not before the job has started.
+func (r *run) decide() {
+	if r.decided {
+		return
+	}
+	own := r.own.own(r.rec.Kind, r.rec.Payload)
+	job := *r.job // others may be looking at it
+	r.feed.mu.Lock()
+	r.job, r.decided = &job, true
+	r.obey(own)
+	r.feed.mu.Unlock()
+	r.beSeen()
+}
+
+// beSeen has pulse look at a run whose lease or timeout ends before it would.
+func (r *run) beSeen() {
+	f := r.feed
+	soon := f.worker.cfg.VisibilityTimeout
+	f.mu.Lock()
+	hurry := r.visibility < soon || time.Until(r.until) < soon/2 || !r.endsAt.IsZero() && time.Until(r.endsAt) < soon
+	f.mu.Unlock()
+	if hurry {
+		nudge(f.beat)
+	}
 }
 
 // leaseEnd is when a lease that was asked for at sent ends, unless it is
@@ -130,6 +163,7 @@ func (r *run) execute() {
 		r.feed.finish(out)
 	}()
 	hooks := &r.feed.worker.client.hooks
+	r.decide()
 	out = r.unrun()
 	if strings.Contains(r.flags, "x") {
 		r.job.Logger().Warn("pawl: the job's lease ran out: its worker died or hung", "crashes", r.job.Crashes, "runs again", out == nil)
@@ -164,7 +198,7 @@ func (r *run) unrun() *outcome {
 		return r.bury(ReasonCorrupt, r.bad, false)
 	case strings.Contains(r.flags, "c"):
 		return (&outcome{run: r}).cancelled()
-	case r.job.Crashes >= r.policy.maxCrashes:
+	case r.decided && r.job.Crashes >= r.policy.maxCrashes:
 		return r.bury(ReasonCrashed, fmt.Errorf("took %d workers down", r.job.Crashes), false)
 	case r.expired():
 		return r.bury(ReasonExpired, errors.New("not done within its ExpireIn"), false)
@@ -202,13 +236,33 @@ func (r *run) uniqueKey() string {
 
 // reportLost ends the handler's context because its lease is gone, once.
 func (r *run) reportLost() {
-	r.feed.mu.Lock()
-	again := r.lost
-	r.lost = true
-	r.feed.mu.Unlock()
-	r.cancel(ErrLeaseLost)
-	if !again {
-		r.job.Logger().Warn("pawl: lease lost; what the handler did may happen twice")
-		r.feed.worker.client.hooks.leaseLost(context.WithoutCancel(r.ctx), r.event(ErrLeaseLost))
+	if r.lose() {
+		r.tellLost()
 	}
+}
+
+// lose ends the handler's context, and reports whether it was the first to.
+func (r *run) lose() (first bool) {
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	first, r.lost = !r.lost, true
+	r.cancel(ErrLeaseLost)
+	return first
+}
+
+func (r *run) tellLost() {
+	ctx, e := r.seen(ErrLeaseLost)
+	e.Job.Logger().Warn("pawl: lease lost; what the handler did may happen twice")
+	r.feed.worker.client.hooks.leaseLost(ctx, e)
+}
+
+// seen is event, and a context, for others than the run's own goroutine. Without
+// an error it is why the handler's context has ended.
+func (r *run) seen(err error) (context.Context, Event) {
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	if err == nil {
+		err = context.Cause(r.ctx)
+	}
+	return context.WithoutCancel(r.ctx), r.event(err)
 }

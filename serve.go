@@ -84,7 +84,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(stopPulse)
 	pulsesEnded := make(chan struct{})
 	go func() { pulses.Wait(); close(pulsesEnded) }()
-	within(pulsesEnded, drainGrace) // a hook that blocks must not keep Run
+	within(pulsesEnded, drainGrace)
+	within(w.teller.silence(), drainGrace) // a hook that blocks must not keep Run
 	if w.alive.Err() != nil {
 		for _, f := range w.feeds {
 			_ = f.renew() // of nothing: it waits for a renewal that is under way
@@ -213,7 +214,7 @@ func (f *feed) abandon() (stuck []ID) {
 	}
 	f.mu.Unlock()
 	for _, r := range runs {
-		r.reportStuck()
+		f.worker.teller.tell(r.reportStuck)
 	}
 	f.poke()
 	return stuck

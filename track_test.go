@@ -83,3 +83,26 @@ func TestAnOlderLeaseThatIsAnsweredLateChangesNothing(t *testing.T) {
 		require.Equal(t, seedToken, r.token)
 	}
 }
+
+// A lease that is asked for while Redis cannot be reached may take as long as a
+// dial does. The slots are for the queues that can be.
+func TestALeaseDuringAnOutageHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	c, _ := newPuppet(t)
+	w, err := NewWorker(c, WorkerConfig{Queues: Queues("away", "here"), Concurrency: 3})
+	require.NoError(t, err)
+	away, here := w.feeds[0], w.feeds[1]
+	w.outages.begin(outage{feed: away}, context.DeadlineExceeded)
+	defer w.outages.end(outage{feed: away})
+	_, calls := away.gather()
+	require.Len(t, calls, 1)
+	require.Equal(t, scriptLease, calls[0].script)
+	require.Equal(t, 3, calls[0].args[1], "it asks for as many as there are")
+	require.Zero(t, w.slots.used)
+	require.True(t, w.suspect.TryLock(), "nor is another kept from the suspects")
+	w.suspect.Unlock()
+	_, calls = here.gather()
+	require.Len(t, calls, 1)
+	require.Equal(t, 3, calls[0].args[1])
+	require.Equal(t, 3, w.slots.used)
+}

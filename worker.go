@@ -105,6 +105,7 @@ type Worker struct {
 	feeds   []*feed
 	wakers  []*waker // by feed; several feeds may share one
 	outages outages
+	teller  teller
 	base    context.Context // of the handlers
 	runners *runners[*run]
 	flights *runners[*track]
