@@ -243,8 +243,8 @@ for round = 1, 2 do
   end
 end
 
-if picked + #dropped > 0 then minute_note(KEYS[8], KEYS[7], minute) end
-if minute then
+if minute and picked + #dropped > 0 then
+  minute_note(KEYS[8], KEYS[7], minute)
   redis.call('HSET', KEYS[7], wide_text, '')
   redis.call('HDEL', KEYS[7], wide_text)
 end
