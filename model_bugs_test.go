@@ -24,7 +24,7 @@ var modelBugs = []modelBug{
 	{"lanes compare for equality alone", "", "if not last or last < seq then return nil end\n  if last > seq then return 'stale' end",
 		"if last ~= seq then return nil end"},
 	{"a lease that is sent again takes more", "lease", "if list then", "if false then"},
-	{"a lease that is sent again forgets its marks", "lease", "flags_s .. mark_s })", "flags_s })"},
+	{"a lease that is sent again forgets its marks", "lease", "cancel_s .. mark_s })", "cancel_s })"},
 	// Homes and places.
 	{"settle leaves the lease", "settle", "redis.call('ZREM', KEYS[3], unpack(ended))", ""},
 	{"settle leaves the record", "settle", "redis.call('HDEL', KEYS[2], unpack(ended))", "gone = 0"},
@@ -52,6 +52,10 @@ var modelBugs = []modelBug{
 	{"a key is never free when started", "", "if mode == 's' and", "if mode == 'x' and"},
 	{"a batch takes a key twice", "enqueue", "holder = taken[key] or", "holder ="},
 	{"a window ends with its job", "bury", "if till > now then", "if till > now + 99999 then"},
+	{"a key is free though nobody ran its job", "release", "run_text(token, crashes, 'u', before_token)", "run_text(token, crashes, '', before_token)"},
+	{"a key is taken back from a job that ran", "release", "and not string.find(flags_s, 'r', 1, true)", ""},
+	{"a job that nobody ran has started once it is rescheduled", "reschedule", "and not string.find(flags_s, 'u', 1, true)", ""},
+	{"a job that was given back unrun never starts", "lease", "cancel_s or cancel_s .. 'r'", "'u' or cancel_s .. 'r'"},
 	// Counts and tokens.
 	{"settle counts twice", "settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"},
 	{"a failed attempt is not counted", "retry", "if counter == 'retried' then", "if false then"},

@@ -53,7 +53,7 @@ func (m *modelQueue) retry(refs []modelRef) string {
 		}
 		j, at := m.jobs[r.id], m.msUp()+r.number
 		j.place, j.streamed, j.score, j.record = modelDue, false, at, modelWithDue(r.record, at)
-		j.token, j.before, j.crashes = "", "", 0
+		j.unlease()
 		m.count(r.counter, 1)
 		if r.counter == "retried" {
 			m.count("failed", 1)
@@ -89,7 +89,9 @@ func (m *modelQueue) release(refs []modelRef) string {
 	given := 0
 	for i, r := range refs {
 		if marks[i] != 'l' {
-			m.jobs[r.id].score = 0
+			j := m.jobs[r.id]
+			j.score = 0
+			j.unrun = marks[i] == 'k' && r.number == 1 && !j.ran
 			m.count("released", 1)
 			given++
 		}

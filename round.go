@@ -123,6 +123,8 @@ func (f *feed) verbCall(v verb, p *pendingCall) *call {
 			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter)
 		case verbBury:
 			c.args = append(c.args, out.record, out.also, unique)
+		case verbRelease:
+			c.args = append(c.args, out.unrun)
 		}
 	}
 	return c

@@ -49,7 +49,8 @@ if list then
     local held_token, _, flags_s = run_read(redis.call('HGET', KEYS[6], id))
     local record = held_token == given_token and records(KEYS[1], KEYS[2], { id })[1]
     if record then
-      for _, part in ipairs({ id, record, crashes_text, flags_s .. mark_s }) do reply[#reply + 1] = part end
+      local cancel_s = string.find(flags_s, 'c', 1, true) and 'c' or ''
+      for _, part in ipairs({ id, record, crashes_text, cancel_s .. mark_s }) do reply[#reply + 1] = part end
     end
   end
   return reply
