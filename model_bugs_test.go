@@ -35,6 +35,9 @@ var modelBugs = []modelBug{
 	{"the cursor stands still", "lease", "cursor_id = id\n", "\n"},
 	{"redrive leaves the post-mortem", "redrive", "redis.call('XDEL', KEYS[6], unpack(graves))", ""},
 	{"delete leaves the index", "delete", "redis.call('HDEL', KEYS[2], unpack(gone))", ""},
+	{"a job dies after its cancel", "bury", "if marks[i] == 'k' then\n    gone", "if marks[i] ~= 'l' then\n    marks[i] = 'k'\n    gone"},
+	{"a job is discarded after its cancel", "settle", "counter ~= 'discarded' then", "true then"},
+	{"a job that was done is not, because of its cancel", "settle", "counter ~= 'discarded' then", "counter == 'cancelled' then"},
 	{"cancel ends a job that runs", "cancel", "deadline > now", "deadline > now + 4000"},
 	// Choice and order.
 	{"the lowest priority goes first", "", "(9 - priority) * 10000000000000", "priority * 10000000000000"},
@@ -84,7 +87,7 @@ var modelBugs = []modelBug{
 
 func TestModelCatchesPlantedBugs(t *testing.T) {
 	t.Parallel()
-	const histories, steps = 300, 60
+	const histories, steps = 1000, 60
 	for i, bug := range modelBugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()

@@ -35,8 +35,10 @@ func (m *modelQueue) fence(refs []modelRef) []byte {
 func (m *modelQueue) settle(refs []modelRef) string {
 	marks := m.fence(refs)
 	for i, r := range refs {
-		if marks[i] != 'l' {
-			marks[i] = 'k'
+		if marks[i] == 'c' && r.counter != "discarded" {
+			marks[i] = 'k' // done is done
+		}
+		if marks[i] == 'k' {
 			m.end(m.jobs[r.id], modelGone)
 			m.count(r.counter, 1)
 		}
@@ -71,10 +73,9 @@ func (m *modelQueue) retry(refs []modelRef) string {
 func (m *modelQueue) bury(refs []modelRef) string {
 	marks := m.fence(refs)
 	for i, r := range refs {
-		if marks[i] == 'l' {
+		if marks[i] != 'k' {
 			continue
 		}
-		marks[i] = 'k'
 		j := m.jobs[r.id]
 		m.end(j, modelDead)
 		j.record, j.grave = r.record, ""

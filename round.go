@@ -211,7 +211,7 @@ func (f *feed) apply(v verb, p *pendingCall) (news []func()) {
 	}
 	for i, out := range p.outs {
 		switch {
-		case marks[i] == 'c' && v == verbRetry:
+		case marks[i] == 'c' && v != verbRelease:
 			f.again(out.cancelled())
 		case marks[i] != 'l':
 			f.mu.Lock()
