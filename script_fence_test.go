@@ -73,7 +73,7 @@ func TestOnlyTheLostJobsOfACallAreLeftAlone(t *testing.T) {
 				}
 				r.must("klk", make(r, holds...))
 				require.Equal(t, "jobs leases runs", r.places(holds[1].id))
-				require.Equal(t, next.token+"|0||", r.do("HGET", r.k.runs, holds[1].id))
+				require.Equal(t, next.token+"|0|r|", r.do("HGET", r.k.runs, holds[1].id))
 				r.check()
 			})
 			t.Run(verb+" of one job under both its tokens is the holder's", func(t *testing.T) {

@@ -152,7 +152,7 @@ func TestACrashIsCountedWhereALeaseRanOut(t *testing.T) {
 			require.Len(t, got.jobs, 1)
 			require.Equal(t, string(rune('1'+crashes)), got.jobs[0].crashes)
 			require.Equal(t, crashes >= 1, strings.Contains(got.jobs[0].flags, "s"))
-			require.Equal(t, got.token+"|"+got.jobs[0].crashes+"||"+h.token, r.do("HGET", r.k.runs, h.id))
+			require.Equal(t, got.token+"|"+got.jobs[0].crashes+"|r|"+h.token, r.do("HGET", r.k.runs, h.id))
 			h.token = got.token
 		}
 		// Given back and taken again: no crash. Put back with the record's own
