@@ -10,7 +10,8 @@ import (
 
 // Cancel ends a job. A waiting one is gone on return. A running one has its
 // context cancelled with ErrCancelled within a third of its visibility timeout;
-// if its handler returns nil all the same, it is done; else OnCancelled tells.
+// if its handler returns nil all the same, it is done; whatever else it returns,
+// before it has heard of this or after, the job ends and OnCancelled tells.
 //
 // ErrNotFound: no such job, or it is over. ErrState: dead; see
 // DeadLetters.Delete. ErrUnconfirmed: it was sent and not answered; call it

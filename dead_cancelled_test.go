@@ -33,6 +33,9 @@ func (c *cancellations) all() []pawl.Event {
 func TestOnCancelledIsToldOnceOfAJobThatEndsByIt(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
+	soon := func(err error) func(context.Context) error {
+		return func(context.Context) error { <-time.After(time.Second); return err }
+	}
 	for name, c := range map[string]struct {
 		handler        func(ctx context.Context) error
 		cut            bool // the worker is stopped at once, and another comes
@@ -41,7 +44,10 @@ func TestOnCancelledIsToldOnceOfAJobThatEndsByIt(t *testing.T) {
 		"its handler returns what its context says": {func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, false, 0, 0},
 		"its handler returns another error":         {func(ctx context.Context) error { <-ctx.Done(); return pawl.Permanent(failed) }, false, 0, 0},
 		"its handler panics":                        {func(ctx context.Context) error { <-ctx.Done(); panic("no") }, false, 0, 0},
-		"its attempt failed before it heard of it":  {func(context.Context) error { <-time.After(time.Second); return failed }, false, 0, 0},
+		"its attempt failed before it heard of it":  {soon(failed), false, 0, 0},
+		"it failed for good before it heard of it":  {soon(pawl.Permanent(failed)), false, 0, 0},
+		"it gave itself up before it heard of it":   {soon(pawl.Discard(failed)), false, 0, 0},
+		"it was done before it heard of it":         {soon(nil), false, 1, 0},
 		"its handler is done all the same":          {func(ctx context.Context) error { <-ctx.Done(); return nil }, false, 1, 0},
 		"it is leased by another worker, unrun":     {func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, true, 0, 1},
 	} {
@@ -51,7 +57,7 @@ func TestOnCancelledIsToldOnceOfAJobThatEndsByIt(t *testing.T) {
 				hook := &cancellations{}
 				client := e.NewClient(pawl.Config{Hooks: []pawl.Hook{hook}})
 				q := e.Queue("mail")
-				job, err := q.Enqueue(t.Context(), note{1})
+				job, err := q.Enqueue(t.Context(), note{1}, pawl.Unique{Key: "k"})
 				require.NoError(t, err)
 				start := func() (stop func() error) {
 					w, err := pawl.NewWorker(client, pawl.WorkerConfig{Queues: pawl.Queues("mail"), DrainTimeout: time.Millisecond})
@@ -75,7 +81,11 @@ func TestOnCancelledIsToldOnceOfAJobThatEndsByIt(t *testing.T) {
 				require.Len(t, e.Log.Of("done"), c.done)
 				require.Len(t, e.Log.Of("released"), c.released)
 				require.Len(t, e.Log.Of("started"), 1)
-				require.Empty(t, e.Log.Of("dead"))
+				require.Empty(t, append(e.Log.Of("dead"), e.Log.Of("discarded")...))
+				require.Zero(t, s.Total.Failed+s.Total.Dead+s.Total.Discarded)
+				again, err := q.Enqueue(t.Context(), note{1}, pawl.Unique{Key: "k"}, pawl.Delay(time.Hour))
+				require.NoError(t, err)
+				require.False(t, again.Duplicate, "its key is free")
 				events := hook.all()
 				require.Len(t, events, 1-c.done)
 				require.EqualValues(t, 1-c.done, s.Total.Cancelled)
@@ -103,4 +113,45 @@ func TestOnCancelledIsNotToldOfAJobThatWaited(t *testing.T) {
 		e.Pass(time.Minute)
 		require.Empty(t, hook.all())
 	})
+}
+
+// What would end a job for good is not looked at once it is to be cancelled.
+func TestAJobThatWouldDieAfterItsCancelIsCancelled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		opts []pawl.Option
+		stop bool // its worker is stopped before its handler returns
+	}{
+		"its last attempt failed":                     {[]pawl.Option{pawl.MaxAttempts(1)}, false},
+		"it expired before it could be tried again":   {[]pawl.Option{pawl.ExpireIn(2 * time.Second)}, false},
+		"it may run at most once and its worker ends": {[]pawl.Option{pawl.MaxAttempts(1), pawl.MaxCrashes(1)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, e *env) {
+				q := e.Queue("mail")
+				job, err := q.Enqueue(t.Context(), note{1}, c.opts...)
+				require.NoError(t, err)
+				w := e.Worker("mail", pawl.WorkerConfig{VisibilityTimeout: time.Hour, DrainTimeout: time.Second})
+				pawl.Handle(w, func(ctx context.Context, _ *pawl.Job[note]) error {
+					select {
+					case <-ctx.Done():
+					case <-time.After(5 * time.Second):
+					}
+					return errors.New("failed")
+				})
+				stop := e.Start(w)
+				e.Log.Wait(t, "started", 1)
+				require.NoError(t, q.Cancel(t.Context(), job.ID))
+				if c.stop {
+					require.NoError(t, stop())
+				}
+				e.Pass(time.Minute)
+				s, err := q.Stats(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, pawl.Counters{Enqueued: 1, Started: 1, Cancelled: 1}, s.Total)
+				require.Zero(t, s.Dead)
+			})
+		})
+	}
 }

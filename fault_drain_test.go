@@ -99,6 +99,29 @@ func TestAJobOnItsWayAtShutdownIsGivenBackAtOnce(t *testing.T) {
 	require.EqualValues(t, 1, s.Ready)
 }
 
+// Its key is free once the job has started, which it has not.
+func TestAJobThatIsGivenBackUnrunHoldsItsKey(t *testing.T) {
+	t.Parallel()
+	f := behindProxy(t, redistest.Start(t), 0)
+	w := f.Worker("q", pawl.WorkerConfig{})
+	pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
+	claim := func() pawl.Enqueued {
+		got, err := f.past.Queue("q").Enqueue(t.Context(), note{1}, pawl.Unique{Key: "one", Until: pawl.UntilStarted})
+		require.NoError(t, err)
+		return got
+	}
+	first := claim()
+	leased := f.Proxy.Seen("lease", 1)
+	f.Proxy.On("lease", 1, redistest.Delay(100*time.Millisecond))
+	stop := f.Start(w)
+	<-leased
+	require.NoError(t, stop())
+	require.Empty(t, f.Log.Of("started"))
+	second := claim()
+	require.True(t, second.Duplicate)
+	require.Equal(t, first.ID, second.ID)
+}
+
 func TestIdleWorkersStartAJobAtOnceAndAskSeldom(t *testing.T) {
 	t.Parallel()
 	f := behindProxy(t, redistest.Start(t), 0)

@@ -84,7 +84,7 @@ func (z *zombie) other(t *testing.T, free <-chan struct{}) (stop func() error) {
 	return stop
 }
 
-var crashOf = regexp.MustCompile(`\|1\|\|[^|"]*`) // crashes, flags, the token before
+var crashOf = regexp.MustCompile(`\|1\|r\|[^|"]*`) // crashes, flags, the token before
 
 // W2, case 3. Its lease is another's, or the job is done: whatever the frozen
 // worker had sent, and whatever it sends when it comes back, is lost. What it is
@@ -116,7 +116,7 @@ func TestEveryCallOfAZombieIsLost(t *testing.T) {
 			want := layout(t, z.env, "q")
 			// A holder that calls is alive: its crash is taken back, once.
 			require.Regexp(t, crashOf, want["pawl:{q}:runs"])
-			want["pawl:{q}:runs"] = crashOf.ReplaceAllString(want["pawl:{q}:runs"], "|0||")
+			want["pawl:{q}:runs"] = crashOf.ReplaceAllString(want["pawl:{q}:runs"], "|0|r|")
 			z.arrive(t)
 			require.Equal(t, want, layout(t, z.env, "q"))
 			z.wake(t)

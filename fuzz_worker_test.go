@@ -151,7 +151,7 @@ func FuzzVerbReply(f *testing.F) {
 		again := 0
 		for i, r := range runs {
 			held := fd.running[r.id] == r
-			if v == verbRetry && marks[i] == 'c' {
+			if v != verbRelease && marks[i] == 'c' {
 				require.True(t, held)
 				again++
 			} else {

@@ -24,7 +24,7 @@ var modelBugs = []modelBug{
 	{"lanes compare for equality alone", "", "if not last or last < seq then return nil end\n  if last > seq then return 'stale' end",
 		"if last ~= seq then return nil end"},
 	{"a lease that is sent again takes more", "lease", "if list then", "if false then"},
-	{"a lease that is sent again forgets its marks", "lease", "flags_s .. mark_s })", "flags_s })"},
+	{"a lease that is sent again forgets its marks", "lease", "cancel_s .. mark_s })", "cancel_s })"},
 	// Homes and places.
 	{"settle leaves the lease", "settle", "redis.call('ZREM', KEYS[3], unpack(ended))", ""},
 	{"settle leaves the record", "settle", "redis.call('HDEL', KEYS[2], unpack(ended))", "gone = 0"},
@@ -35,6 +35,9 @@ var modelBugs = []modelBug{
 	{"the cursor stands still", "lease", "cursor_id = id\n", "\n"},
 	{"redrive leaves the post-mortem", "redrive", "redis.call('XDEL', KEYS[6], unpack(graves))", ""},
 	{"delete leaves the index", "delete", "redis.call('HDEL', KEYS[2], unpack(gone))", ""},
+	{"a job dies after its cancel", "bury", "if marks[i] == 'k' then\n    gone", "if marks[i] ~= 'l' then\n    marks[i] = 'k'\n    gone"},
+	{"a job is discarded after its cancel", "settle", "counter ~= 'discarded' then", "true then"},
+	{"a job that was done is not, because of its cancel", "settle", "counter ~= 'discarded' then", "counter == 'cancelled' then"},
 	{"cancel ends a job that runs", "cancel", "deadline > now", "deadline > now + 4000"},
 	// Choice and order.
 	{"the lowest priority goes first", "", "(9 - priority) * 10000000000000", "priority * 10000000000000"},
@@ -52,6 +55,10 @@ var modelBugs = []modelBug{
 	{"a key is never free when started", "", "if mode == 's' and", "if mode == 'x' and"},
 	{"a batch takes a key twice", "enqueue", "holder = taken[key] or", "holder ="},
 	{"a window ends with its job", "bury", "if till > now then", "if till > now + 99999 then"},
+	{"a key is free though nobody ran its job", "release", "run_text(token, crashes, 'u', before_token)", "run_text(token, crashes, '', before_token)"},
+	{"a key is taken back from a job that ran", "release", "and not string.find(flags_s, 'r', 1, true)", ""},
+	{"a job that nobody ran has started once it is rescheduled", "reschedule", "and not string.find(flags_s, 'u', 1, true)", ""},
+	{"a job that was given back unrun never starts", "lease", "cancel_s or cancel_s .. 'r'", "'u' or cancel_s .. 'r'"},
 	// Counts and tokens.
 	{"settle counts twice", "settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"},
 	{"a failed attempt is not counted", "retry", "if counter == 'retried' then", "if false then"},
@@ -80,7 +87,7 @@ var modelBugs = []modelBug{
 
 func TestModelCatchesPlantedBugs(t *testing.T) {
 	t.Parallel()
-	const histories, steps = 300, 60
+	const histories, steps = 1000, 60
 	for i, bug := range modelBugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()

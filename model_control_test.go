@@ -117,7 +117,7 @@ func (m *modelQueue) reschedule(j *modelJob, at int64, long string) string {
 	if j.streamed {
 		j.record, j.streamed = long, false
 	}
-	if h := modelHeadOf(j.record); j.place == modelLeased && h.long {
+	if h := modelHeadOf(j.record); j.place == modelLeased && h.long && !j.unrun {
 		b := []byte(j.record)
 		crashes := max(j.crashes, h.crashes)
 		if j.score != 0 {
@@ -127,7 +127,8 @@ func (m *modelQueue) reschedule(j *modelJob, at int64, long string) string {
 		j.record = string(b)
 	}
 	j.place, j.score, j.record = modelDue, at, modelWithDue(j.record, at)
-	j.token, j.before, j.flags, j.crashes = "", "", "", 0
+	j.flags = ""
+	j.unlease()
 	if m.dueSoon(at) {
 		m.push(1)
 	}

@@ -35,8 +35,10 @@ func (m *modelQueue) fence(refs []modelRef) []byte {
 func (m *modelQueue) settle(refs []modelRef) string {
 	marks := m.fence(refs)
 	for i, r := range refs {
-		if marks[i] != 'l' {
-			marks[i] = 'k'
+		if marks[i] == 'c' && r.counter != "discarded" {
+			marks[i] = 'k' // done is done
+		}
+		if marks[i] == 'k' {
 			m.end(m.jobs[r.id], modelGone)
 			m.count(r.counter, 1)
 		}
@@ -53,7 +55,7 @@ func (m *modelQueue) retry(refs []modelRef) string {
 		}
 		j, at := m.jobs[r.id], m.msUp()+r.number
 		j.place, j.streamed, j.score, j.record = modelDue, false, at, modelWithDue(r.record, at)
-		j.token, j.before, j.crashes = "", "", 0
+		j.unlease()
 		m.count(r.counter, 1)
 		if r.counter == "retried" {
 			m.count("failed", 1)
@@ -71,10 +73,9 @@ func (m *modelQueue) retry(refs []modelRef) string {
 func (m *modelQueue) bury(refs []modelRef) string {
 	marks := m.fence(refs)
 	for i, r := range refs {
-		if marks[i] == 'l' {
+		if marks[i] != 'k' {
 			continue
 		}
-		marks[i] = 'k'
 		j := m.jobs[r.id]
 		m.end(j, modelDead)
 		j.record, j.grave = r.record, ""
@@ -89,7 +90,9 @@ func (m *modelQueue) release(refs []modelRef) string {
 	given := 0
 	for i, r := range refs {
 		if marks[i] != 'l' {
-			m.jobs[r.id].score = 0
+			j := m.jobs[r.id]
+			j.score = 0
+			j.unrun = marks[i] == 'k' && r.number == 1 && !j.ran
 			m.count("released", 1)
 			given++
 		}

@@ -40,7 +40,7 @@ var modelVerbs = []modelVerb{
 		}},
 	{"release", (*modelQueue).release,
 		func(k *keyspace) []string { return []string{k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey} },
-		func(modelRef, int) []any { return nil }},
+		func(r modelRef, _ int) []any { return []any{r.number} }},
 	{"extend", (*modelQueue).extend,
 		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} },
 		func(r modelRef, _ int) []any { return []any{r.number} }},
@@ -113,6 +113,8 @@ func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
 			rec.Dead.Reason = string(ReasonCorrupt)
 		}
 		r.record = string(rec.Append(nil))
+	case "release":
+		r.number = int64(x.roll(2, "unrun"))
 	case "extend":
 		r.number = int64(modelPickOne(x, "visibility", 1, 1000, 30000))
 	}

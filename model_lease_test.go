@@ -262,6 +262,7 @@ func (m *modelQueue) take(l *modelLease) {
 		if j.place == modelFresh {
 			m.cursor = j.id
 		}
+		j.ran, j.unrun = j.place == modelLeased && !j.unrun, false
 		visibility := l.visibility
 		if v := modelHeadOf(j.record).visibility; v > 0 {
 			visibility = v

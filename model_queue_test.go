@@ -46,6 +46,7 @@ type modelJob struct {
 	moved    int64 // a second score that a lease may have given it; 0: none
 
 	token, before, flags string
+	ran, unrun           bool // leased: an earlier holder may have run it; given back: none has
 	crashes              int
 	tokens               []string // all that it was leased under
 
@@ -80,7 +81,7 @@ type modelItem struct {
 type modelRef struct {
 	id, token string
 	record    string // retry, bury
-	number    int64  // retry: delay; extend: visibility; bury: failed attempts
+	number    int64  // retry: delay; extend: visibility; bury: failed attempts; release: 1 if it was not run
 	counter   string // settle, retry
 }
 
@@ -148,7 +149,7 @@ func (m *modelQueue) holder(key string) string {
 		return u.holder
 	case !j.live():
 		return ""
-	case u.mode == 's' && (j.place == modelLeased || !j.streamed && modelHeadOf(j.record).started):
+	case u.mode == 's' && (j.place == modelLeased && !j.unrun || !j.streamed && modelHeadOf(j.record).started):
 		return ""
 	}
 	return u.holder
@@ -237,8 +238,12 @@ func (m *modelQueue) cancel(id string) string {
 // end takes a job out of the living.
 func (m *modelQueue) end(j *modelJob, to modelPlace) {
 	m.free(j)
-	j.place, j.score, j.token, j.before, j.flags, j.crashes = to, 0, "", "", "", 0
+	j.place, j.score, j.flags = to, 0, ""
+	j.unlease()
 }
+
+// unlease forgets what its run entry knew of a job.
+func (j *modelJob) unlease() { j.token, j.before, j.crashes, j.ran, j.unrun = "", "", 0, false, false }
 
 // redrive answers for one job. record is what it is to be from now on; grave,
 // where it was found dead.

@@ -34,7 +34,7 @@ func (m *modelQueue) state() modelState {
 			s["prio "+id] = modelText(j.score)
 		case modelLeased:
 			s["leases "+id] = modelText(j.score)
-			s["runs "+id] = j.token + "|" + strconv.Itoa(j.crashes) + "|" + j.flags + "|" + j.before
+			s["runs "+id] = j.token + "|" + strconv.Itoa(j.crashes) + "|" + j.runFlags() + "|" + j.before
 		case modelDead:
 			s["dead "+id] = j.record
 		}
@@ -66,6 +66,18 @@ func (m *modelQueue) state() modelState {
 		s["wake"] = fmt.Sprint(m.wake)
 	}
 	return s
+}
+
+// runFlags is what the run entry of a job says beside its token and its crashes.
+func (j *modelJob) runFlags() string {
+	flags := j.flags
+	if j.ran {
+		flags += "r"
+	}
+	if j.unrun {
+		flags += "u"
+	}
+	return flags
 }
 
 func modelText(n int64) string { return strconv.FormatInt(n, 10) }

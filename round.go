@@ -123,6 +123,8 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter)
 		case verbBury:
 			c.args = append(c.args, out.record, out.also, unique)
+		case verbRelease:
+			c.args = append(c.args, out.unrun)
 		}
 	}
 	return c
@@ -202,7 +204,7 @@ func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 	}
 	for i, out := range p.outs {
 		switch {
-		case marks[i] == 'c' && v == verbRetry:
+		case marks[i] == 'c' && v != verbRelease:
 			f.answered(out, true)
 			f.again(out.cancelled())
 		case marks[i] != 'l':

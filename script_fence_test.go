@@ -73,7 +73,7 @@ func TestOnlyTheLostJobsOfACallAreLeftAlone(t *testing.T) {
 				}
 				r.must("klk", make(r, holds...))
 				require.Equal(t, "jobs leases runs", r.places(holds[1].id))
-				require.Equal(t, next.token+"|0||", r.do("HGET", r.k.runs, holds[1].id))
+				require.Equal(t, next.token+"|0|r|", r.do("HGET", r.k.runs, holds[1].id))
 				r.check()
 			})
 			t.Run(verb+" of one job under both its tokens is the holder's", func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestAFlaggedHolderIsTold(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
 		for verb, want := range map[string]string{
-			"settle": "k", "bury": "k", "release": "c", "extend": "c", "retry": "c", "snooze": "c",
+			"settle": "k", "discard": "c", "bury": "c", "release": "c", "extend": "c", "retry": "c", "snooze": "c",
 		} {
 			t.Run(verb, func(t *testing.T) {
 				t.Parallel()
@@ -173,17 +173,50 @@ func TestAFlaggedHolderIsTold(t *testing.T) {
 				h := r.one()
 				r.must("flagged", r.cancelShot("", h.id))
 				before := r.dump()
-				r.must(want, holderVerbs[verb](r, h))
+				call := r.settleShot("discarded", "", h)
+				if verb != "discard" {
+					call = holderVerbs[verb](r, h)
+				}
+				r.must(want, call)
 				switch verb {
-				case "retry", "snooze":
+				case "settle":
+					require.EqualValues(t, 1, r.counter("done"), "what was done stays done")
+				case "retry", "snooze", "bury", "discard":
 					require.Equal(t, before, r.dump(), "the caller settles it so")
 					r.must("k", r.settleShot("cancelled", "", h))
+					require.EqualValues(t, 1, r.counter("cancelled"))
+					require.Empty(t, r.places(h.id))
 				case "release":
 					got := r.lease(ask{n: 1, nonce: "second"})
 					require.Equal(t, "c", got.jobs[0].flags, "whoever leases it learns of it")
 				}
 				r.check()
 			})
+		}
+	})
+}
+
+// Others in the same call are not held up by it.
+func TestAFlaggedHolderIsToldBesideOthers(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for verb, counter := range map[string]string{"bury": "dead", "discard": "discarded"} {
+			r := open(t)
+			ids := r.fresh(3)
+			token := r.lease(ask{n: 3}).token
+			all := []hold{{ids[0], token}, {ids[1], token}, {ids[2], token}}
+			r.must("flagged", r.cancelShot("", ids[1]))
+			call := r.buryShot("", all...)
+			if verb == "discard" {
+				call = r.settleShot("discarded", "", all...)
+			}
+			r.must("kck", call)
+			require.EqualValues(t, 2, r.counter(counter))
+			require.Zero(t, r.counter("cancelled"))
+			require.Equal(t, "jobs leases runs", r.places(ids[1]))
+			r.must("k", r.settleShot("cancelled", "", all[1]))
+			require.EqualValues(t, 1, r.counter("cancelled"))
+			r.check()
 		}
 	})
 }

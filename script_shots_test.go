@@ -183,10 +183,15 @@ func (r *rig) extendShot(holds ...hold) shot {
 	return s
 }
 
-func (r *rig) releaseShot(holds ...hold) shot {
+func (r *rig) releaseShot(holds ...hold) shot { return r.giveBackShot(false, holds) }
+
+// unrunShot gives jobs back whose handlers were not called.
+func (r *rig) unrunShot(holds ...hold) shot { return r.giveBackShot(true, holds) }
+
+func (r *rig) giveBackShot(unrun bool, holds []hold) shot {
 	s := shot{scriptRelease, []string{r.k.leases, r.k.runs, r.k.meta, r.k.minutes, r.k.wake, laneKey}, nil}
 	for _, h := range holds {
-		s.args = append(s.args, h.id, h.token)
+		s.args = append(s.args, h.id, h.token, unrun)
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestACrashIsCountedWhereALeaseRanOut(t *testing.T) {
 			require.Len(t, got.jobs, 1)
 			require.Equal(t, string(rune('1'+crashes)), got.jobs[0].crashes)
 			require.Equal(t, crashes >= 1, strings.Contains(got.jobs[0].flags, "s"))
-			require.Equal(t, got.token+"|"+got.jobs[0].crashes+"||"+h.token, r.do("HGET", r.k.runs, h.id))
+			require.Equal(t, got.token+"|"+got.jobs[0].crashes+"|r|"+h.token, r.do("HGET", r.k.runs, h.id))
 			h.token = got.token
 		}
 		// Given back and taken again: no crash. Put back with the record's own
@@ -245,6 +246,37 @@ func TestAJobBehindManySuspectsIsFoundSoon(t *testing.T) {
 				}
 				r.check()
 			})
+		}
+	})
+}
+
+// Whoever has seen all there is in the second look, but not in the first, need not
+// ask again: there is nothing behind these suspects.
+func TestManySuspectsWithNothingBehindThemAreNotAskedForInVain(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for name, ahead := range map[string]func(r *rig, n int){
+			"expired leases": func(r *rig, n int) { r.suspects(n) },
+			"the due": func(r *rig, n int) {
+				r.ripen(r.many(n, newJob{rec(long, suspect), "d 60000 0 0 d 0"})...)
+			},
+			"the priorities": func(r *rig, n int) {
+				r.many(n, newJob{rec(priority(9), suspect), "d 0 9 0 d 0"})
+			},
+		} {
+			for _, n := range []int{64, 70, 100, 130} {
+				t.Run(fmt.Sprint(n, " among ", name), func(t *testing.T) {
+					r := open(t)
+					ahead(r, n)
+					for range 3 {
+						got := r.lease(ask{n: 4, noSuspect: true})
+						require.Empty(t, got.jobs)
+						require.EqualValues(t, -1, got.next)
+					}
+					require.Len(t, r.lease(ask{n: 4}).jobs, 1, "they wait where they were")
+					r.check()
+				})
+			}
 		}
 	})
 }

@@ -15,6 +15,7 @@ const (
 	untilDone    = "d 0 0 1 d 0"
 	untilStarted = "d 0 0 1 s 0"
 	window       = "d 0 0 1 d 60000"
+	farAway      = 9_000_000_000_000 // ms
 )
 
 // started is the record that a worker writes once a job has run.
@@ -32,36 +33,73 @@ type life struct {
 	name  string
 	live  func(r *rig, h hold)
 	ended bool // it frees the key, but for its window
+	unrun bool // nobody has called its handler
 }
 
 var lives = []life{
-	{"is done", func(r *rig, h hold) { r.must("k", r.settleShot("done", "a", h)) }, true},
-	{"is discarded", func(r *rig, h hold) { r.must("k", r.settleShot("discarded", "a", h)) }, true},
+	{"is done", func(r *rig, h hold) { r.must("k", r.settleShot("done", "a", h)) }, true, false},
+	{"is discarded", func(r *rig, h hold) { r.must("k", r.settleShot("discarded", "a", h)) }, true, false},
 	{"is cancelled as it runs", func(r *rig, h hold) {
 		r.must("flagged", r.cancelShot("a", h.id))
 		require.EqualValues(r.t, 1, r.number("EXISTS", r.k.unique("a")), "it is held until the job has ended")
 		r.must("k", r.settleShot("cancelled", "a", h))
-	}, true},
+	}, true, false},
 	{"is given back and cancelled", func(r *rig, h hold) {
 		r.must("k", r.releaseShot(h))
 		r.must("gone", r.cancelShot("a", h.id))
-	}, true},
+	}, true, false},
 	{"is put back and cancelled", func(r *rig, h hold) {
 		r.must("k", r.retryShot("retried", time.Hour, rec(started), h))
 		r.must("gone", r.cancelShot("a", h.id))
-	}, true},
-	{"runs out and is cancelled", func(r *rig, h hold) { r.lapse(h.id); r.must("gone", r.cancelShot("a", h.id)) }, true},
-	{"dies", func(r *rig, h hold) { r.must("k", r.buryShot("a", h)) }, true},
-	{"runs", func(*rig, hold) {}, false},
-	{"runs out", func(r *rig, h hold) { r.lapse(h.id) }, false},
-	{"is given back", func(r *rig, h hold) { r.must("k", r.releaseShot(h)) }, false},
-	{"is given back and leased again", func(r *rig, h hold) { r.must("k", r.releaseShot(h)); r.take("second") }, false},
-	{"is put back", func(r *rig, h hold) { r.must("k", r.retryShot("retried", time.Hour, rec(started), h)) }, false},
+	}, true, false},
+	{"runs out and is cancelled", func(r *rig, h hold) { r.lapse(h.id); r.must("gone", r.cancelShot("a", h.id)) }, true, false},
+	{"dies", func(r *rig, h hold) { r.must("k", r.buryShot("a", h)) }, true, false},
+	{"runs", func(*rig, hold) {}, false, false},
+	{"runs out", func(r *rig, h hold) { r.lapse(h.id) }, false, false},
+	{"is given back", func(r *rig, h hold) { r.must("k", r.releaseShot(h)) }, false, false},
+	{"is given back and leased again", func(r *rig, h hold) { r.must("k", r.releaseShot(h)); r.take("second") }, false, false},
+	{"is put back", func(r *rig, h hold) { r.must("k", r.retryShot("retried", time.Hour, rec(started), h)) }, false, false},
 	{"is put back and leased again", func(r *rig, h hold) {
 		r.must("k", r.retryShot("retried", 0, rec(started), h))
 		r.ripen(h.id)
 		r.take("second")
-	}, false},
+	}, false, false},
+	{"is given back unrun", func(r *rig, h hold) { r.must("k", r.unrunShot(h)) }, false, true},
+	{"is given back unrun twice", func(r *rig, h hold) {
+		r.must("k", r.unrunShot(h))
+		r.must("k", r.unrunShot(r.take("second")))
+	}, false, true},
+	{"is given back unrun and rescheduled", func(r *rig, h hold) {
+		r.must("k", r.unrunShot(h))
+		r.must("ok", r.rescheduleShot(farAway, h.id))
+	}, false, true},
+	{"is given back unrun and leased again", func(r *rig, h hold) { r.must("k", r.unrunShot(h)); r.take("second") }, false, false},
+	{"is given back unrun and cancelled", func(r *rig, h hold) {
+		r.must("k", r.unrunShot(h))
+		r.must("gone", r.cancelShot("a", h.id))
+	}, true, false},
+	{"is to be cancelled and given back unrun", func(r *rig, h hold) {
+		r.must("flagged", r.cancelShot("a", h.id))
+		r.must("c", r.unrunShot(h))
+	}, false, false},
+	{"runs, is given back, and given back unrun", func(r *rig, h hold) {
+		r.must("k", r.releaseShot(h))
+		r.must("k", r.unrunShot(r.take("second")))
+	}, false, false},
+	{"runs out and is given back unrun", func(r *rig, h hold) {
+		r.lapse(h.id)
+		r.must("k", r.unrunShot(r.take("second")))
+	}, false, false},
+	{"runs out, is given back unrun and rescheduled", func(r *rig, h hold) {
+		r.lapse(h.id)
+		r.must("k", r.unrunShot(r.take("second")))
+		r.must("ok", r.rescheduleShot(farAway, h.id))
+	}, false, false},
+	{"is put back and given back unrun", func(r *rig, h hold) {
+		r.must("k", r.retryShot("retried", 0, rec(started), h))
+		r.ripen(h.id)
+		r.must("k", r.unrunShot(r.take("second")))
+	}, false, false},
 }
 
 func TestWhoMayTakeAKeyWhen(t *testing.T) {
@@ -79,7 +117,7 @@ func TestWhoMayTakeAKeyWhen(t *testing.T) {
 					require.Equal(t, a, holder)
 
 					l.live(r, r.take("first"))
-					free := l.ended && how != window || how == untilStarted
+					free := l.ended && how != window || how == untilStarted && !l.unrun
 					ttl := r.do("PTTL", r.k.unique("a")).(int64)
 					switch {
 					case l.ended && how == window:
@@ -138,6 +176,29 @@ func TestAKeyThatPassedToAnotherIsLeftAlone(t *testing.T) {
 			require.Contains(t, r.do("GET", r.k.unique("a")), b)
 			r.check()
 		})
+	})
+}
+
+// Whoever took a key while its job was leased keeps it, whatever the job does then.
+func TestAKeyThatWasTakenInBetweenIsNotTakenBack(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		a, _ := r.claim(untilStarted)
+		h := r.take("first")
+		b, taken := r.claim(untilStarted)
+		require.True(t, taken)
+		r.must("k", r.unrunShot(h))
+		holder, taken := r.claim(untilStarted)
+		require.False(t, taken)
+		require.Equal(t, b, holder)
+		got := r.lease(ask{n: 5})
+		require.ElementsMatch(t, []string{a, b}, got.ids())
+		r.must("k", r.settleShot("done", "a", hold{a, got.token}))
+		require.Contains(t, r.do("GET", r.k.unique("a")), b)
+		r.must("k", r.settleShot("done", "a", hold{b, got.token}))
+		require.Zero(t, r.number("EXISTS", r.k.unique("a")))
+		r.check()
 	})
 }
 

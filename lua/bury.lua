@@ -15,7 +15,8 @@
 --                 expired, both as failed+expired, or "") and
 --                 the index of its unique key in KEYS[10..] (0: none)
 --
--- returns "stale" | a letter per job: "k" buried, "l" lost
+-- returns "stale" | a letter per job: "k" buried, "c" to be cancelled instead
+-- (nothing done; the caller settles it so), "l" lost
 -- include: time
 -- include: lane
 -- include: runs
@@ -42,8 +43,7 @@ local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
 local graves = redis.call('HMGET', KEYS[6], unpack(ids))
 local gone, counts, frees, old_graves = {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  if marks[i] ~= 'l' then
-    marks[i] = 'k'
+  if marks[i] == 'k' then
     gone[#gone + 1] = id
     for counter in string.gmatch(ARGV[5 * i], '%a+') do counts[counter] = (counts[counter] or 0) + 1 end
     local unique = tonumber(ARGV[5 * i + 1])

@@ -44,7 +44,7 @@ if fresh or held then
   write_when_full(KEYS[5])
   if deadline and deadline > now then
     local token, crashes, flags_s, before_token = run_read(entry)
-    if not string.find(flags_s, 'c', 1, true) then flags_s = 'c' end
+    if not string.find(flags_s, 'c', 1, true) then flags_s = 'c' .. flags_s end
     redis.call('HSET', KEYS[6], id, run_text(token or '', crashes, flags_s, before_token))
     answer = 'flagged'
   else

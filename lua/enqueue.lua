@@ -23,6 +23,7 @@
 -- include: time
 -- include: lane
 -- include: head
+-- include: runs
 -- include: unique_own
 -- include: unique_take
 -- include: wake

@@ -49,7 +49,8 @@ if list then
     local held_token, _, flags_s = run_read(redis.call('HGET', KEYS[6], id))
     local record = held_token == given_token and records(KEYS[1], KEYS[2], { id })[1]
     if record then
-      for _, part in ipairs({ id, record, crashes_text, flags_s .. mark_s }) do reply[#reply + 1] = part end
+      local cancel_s = string.find(flags_s, 'c', 1, true) and 'c' or ''
+      for _, part in ipairs({ id, record, crashes_text, cancel_s .. mark_s }) do reply[#reply + 1] = part end
     end
   end
   return reply
@@ -84,23 +85,26 @@ end
 
 local skipped, expired_at, due_at, prio_at = 0, 0, 0, 0
 local due_gone, due_late, prio_gone, prio_late = {}, {}, {}, {}
-local hidden, prio_hidden = false, false -- whether there is more behind what was passed over
+-- Whether the last look at a source ended before its end: there may be more behind
+-- what was passed over.
+local expired_cut, due_cut, prio_cut = false, false, false
 -- Those in the stream that nobody holds, but for what a hand edit cost its lease.
 local backlog = total - due_count - prio_count - lease_count
 
+-- take_expired and take_waiting return whether they were cut short.
 local function take_expired(share)
   local left = share + 64
   while share > 0 and left > 0 and pick_open() do
     local count = math.min(page_size(share, picked, bytes), left)
     local page = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', num(now), 'WITHSCORES',
       'LIMIT', expired_at, count)
-    if #page == 0 then return end
+    if #page == 0 then return false end
     local ids = {}
     for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
     local found = records(KEYS[1], KEYS[2], ids)
     local entries = redis.call('HMGET', KEYS[6], unpack(ids))
     for i, id in ipairs(ids) do
-      if not pick_open() then return end
+      if not pick_open() then return false end
       left = left - skip_cost(found[i] or '')
       expired_at = expired_at + 1
       if not found[i] then
@@ -117,21 +121,22 @@ local function take_expired(share)
       end
     end
   end
-  hidden = hidden or share > 0 and left <= 0
+  return share > 0 and left <= 0
 end
 
 -- take_waiting takes from due or prio, whose ids all have records in held. Those
--- that were passed over are late: in due they go to the back, and hide nobody.
+-- that were passed over are late: in due they go to the back, and hide nobody. It
+-- returns first where the next look begins.
 local function take_waiting(key, to, at, gone, late, share)
   local left = share + 64
   while share > 0 and left > 0 and pick_open() do
     local count = math.min(page_size(share, picked, bytes), left)
     local ids = redis.call('ZRANGEBYSCORE', key, '-inf', to, 'LIMIT', at, count)
-    if #ids == 0 then return at end
+    if #ids == 0 then return at, false end
     local found = redis.call('HMGET', KEYS[2], unpack(ids))
     local leased = redis.call('ZMSCORE', KEYS[5], unpack(ids))
     for i, id in ipairs(ids) do
-      if not pick_open() then return at end
+      if not pick_open() then return at, false end
       left = left - skip_cost(found[i] or '')
       at = at + 1
       if not found[i] then
@@ -149,8 +154,7 @@ local function take_waiting(key, to, at, gone, late, share)
       end
     end
   end
-  hidden = hidden or share > 0 and left <= 0
-  return at
+  return at, share > 0 and left <= 0
 end
 
 local renamed, passed = {}, 0
@@ -184,7 +188,9 @@ local function take_fresh(share)
 end
 
 local slots = {}
-if lease_count > 0 and ARGV[7] == '1' then slots[1] = take_expired end
+if lease_count > 0 and ARGV[7] == '1' then
+  slots[1] = function(share) expired_cut = take_expired(share) end
+end
 if due_count > 0 then
   -- A due job with a priority waits among the priorities from now on.
   local moved, ranks, looked, size, more = {}, {}, 0, 0, true
@@ -214,17 +220,13 @@ if due_count > 0 then
   end
   if more or looked > #moved then
     slots[2] = function(share)
-      due_at = take_waiting(KEYS[3], num(now), due_at, due_gone, due_late, share)
+      due_at, due_cut = take_waiting(KEYS[3], num(now), due_at, due_gone, due_late, share)
     end
   end
 end
 if prio_count > 0 then
   slots[3] = function(share)
-    local hidden_before = hidden
-    hidden = false
-    prio_at = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, prio_late, share)
-    prio_hidden = prio_hidden or hidden
-    hidden = hidden or hidden_before
+    prio_at, prio_cut = take_waiting(KEYS[4], '+inf', prio_at, prio_gone, prio_late, share)
   end
 end
 if total > 0 then slots[4] = take_fresh end
@@ -243,8 +245,8 @@ for round = 1, 2 do
   end
 end
 
-if picked + #dropped > 0 then minute_note(KEYS[8], KEYS[7], minute) end
-if minute then
+if minute and picked + #dropped > 0 then
+  minute_note(KEYS[8], KEYS[7], minute)
   redis.call('HSET', KEYS[7], wide_text, '')
   redis.call('HDEL', KEYS[7], wide_text)
 end
@@ -259,7 +261,7 @@ if #dropped > 0 then
 end
 if #due_gone > 0 then redis.call('ZREM', KEYS[3], unpack(due_gone)) end
 if #due_late > 0 then redis.call('ZADD', KEYS[3], unpack(due_late)) end
-if prio_hidden then
+if prio_cut then
   -- Whatever their number, they rank before the others: they come again in a second.
   for i = 1, #prio_late, 2 do
     prio_late[i] = num(now + 1000)
@@ -330,6 +332,7 @@ else
 end
 -- What was passed over for good may have hidden work.
 if not full and (#dropped > 0 or healed > 0 or passed >= 500) then soonest = now end
+local hidden = expired_cut or due_cut or prio_cut
 if not full and hidden and (not soonest or soonest > now + 100) then soonest = now + 100 end
 if missing > 0 and (not soonest or soonest > now + 1000) then soonest = now + 1000 end
 next_text = soonest and num(soonest - now) or '-1'

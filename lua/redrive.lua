@@ -24,6 +24,7 @@
 -- include: lane
 -- include: head
 -- include: graves
+-- include: runs
 -- include: unique_own
 -- include: unique_take
 -- include: wake

@@ -47,7 +47,7 @@ elseif deadline and deadline > now then
 elseif string.find(flags_s, 'c', 1, true) then
   answer = 'cancelled'
 elseif at > now or due and due > now then
-  if deadline then
+  if deadline and not string.find(flags_s, 'u', 1, true) then
     -- The lease of before ends here; a crash that was not counted yet is now.
     local _, _, head_crashes = head_read(record)
     crashes = math.max(crashes, head_crashes)

@@ -13,7 +13,8 @@
 -- ARGV[2..]       per job: id, token, counter (done, discarded, cancelled) and
 --                 the index of its unique key in KEYS[8..] (0: none)
 --
--- returns "stale" | a letter per job: "k" ended, "l" lost
+-- returns "stale" | a letter per job: "k" ended, "c" to be cancelled instead of
+-- discarded (nothing done; the caller settles it so), "l" lost
 -- include: time
 -- include: lane
 -- include: runs
@@ -38,10 +39,11 @@ end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
 local ended, counts, frees = {}, {}, {}
 for i, id in ipairs(ids) do
-  if marks[i] ~= 'l' then
-    marks[i] = 'k'
+  local counter, unique = ARGV[4 * i], ARGV[4 * i + 1]
+  -- What is done is done, whoever has cancelled it.
+  if marks[i] == 'c' and counter ~= 'discarded' then marks[i] = 'k' end
+  if marks[i] == 'k' then
     ended[#ended + 1] = id
-    local counter, unique = ARGV[4 * i], ARGV[4 * i + 1]
     counts[counter] = (counts[counter] or 0) + 1
     local key = unique ~= '0' and KEYS[7 + tonumber(unique)]
     local till = key and unique_owned(key, id)

@@ -148,13 +148,11 @@ func (c *checker) lostButEnded(j *job) bool {
 	return slices.ContainsFunc(j.runs, func(r *run) bool { return r.final() && r.lost != nil })
 }
 
-// cancelled: a job does not start any more once Cancel has returned, but if it
-// died of the run that was under way and was redriven.
+// cancelled: a job does not start any more once Cancel has returned.
 func (c *checker) cancelled(j *job) {
-	died := j.dead != nil || slices.ContainsFunc(j.ends(), func(e Event) bool { return e.Op == Dead })
 	for _, call := range j.cancels {
 		for _, r := range j.runs {
-			if call.sure() && !died && r.leasedAt() > call.answer.At {
+			if call.sure() && r.leasedAt() > call.answer.At {
 				c.report(HonestErrors, j, "was started %d ms after its Cancel had returned", r.leasedAt()-call.answer.At)
 			}
 		}

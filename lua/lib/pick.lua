@@ -28,10 +28,11 @@ end
 -- job would take the other with it.
 local function pick(id, record, entry_text, expired, now)
   local _, _, crashes, head_max, visibility = head_read(record)
-  local flags_s, before_token = '', ''
+  local cancel_s, flags_s, before_token = '', '', ''
   if entry_text then
     local _, run_crashes, run_flags_s, run_before_token = run_read(entry_text)
-    if string.find(run_flags_s, 'c', 1, true) then flags_s = 'c' end
+    if string.find(run_flags_s, 'c', 1, true) then cancel_s = 'c' end
+    flags_s = string.find(run_flags_s, 'u', 1, true) and cancel_s or cancel_s .. 'r'
     before_token = run_before_token
     if crashes < run_crashes then crashes = run_crashes end
   end
@@ -64,7 +65,7 @@ local function pick(id, record, entry_text, expired, now)
   lease_args[#lease_args + 1] = deadline_text
   lease_args[#lease_args + 1] = id
   at = 4 * picked -- after the three that the answer begins with
-  reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = id, record, crashes_text, flags_s .. mark_s
+  reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = id, record, crashes_text, cancel_s .. mark_s
   kept[picked] = mark_s .. crashes_text .. ':' .. id
   bytes = bytes + #record
   return true

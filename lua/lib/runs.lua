@@ -1,6 +1,8 @@
 -- A run entry is "token|crashes|flags|before": the token of the lease, the
--- workers this job has taken down, "c" if it is to be cancelled, and the token
--- of a lease that ran out before this one and counted a crash.
+-- workers this job has taken down, its flags, and the token of a lease that ran
+-- out before this one and counted a crash. Its flags are "c" if it is to be
+-- cancelled, "r" if a holder before this one may have run it, and "u" if it was
+-- given back and none has: such a job has not started.
 local function run_read(entry_text)
   if not entry_text then return nil, 0, '', '' end
   local token, crashes, flags, before = string.match(entry_text, '^([^|]*)|(%d+)|([^|]*)|([^|]*)$')

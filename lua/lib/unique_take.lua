@@ -16,7 +16,12 @@ local function unique_holder(key, jobs, held, runs, now)
     if redis.call('PTTL', key) == -1 then unique_orphans = unique_orphans + 1 end
     return nil
   end
-  if mode == 's' and (started or redis.call('HEXISTS', runs, id) == 1) then return nil end
+  local entry = mode == 's' and not started and redis.call('HGET', runs, id)
+  if entry then
+    local _, _, flags_s = run_read(entry)
+    started = not string.find(flags_s, 'u', 1, true)
+  end
+  if mode == 's' and started then return nil end
   return id
 end
 
