@@ -185,7 +185,7 @@ func NewWorker(c *Client, cfg WorkerConfig) (*Worker, error) {
 		if sq.max == 0 {
 			sq.max = cfg.Concurrency
 		}
-		w.slots.queues = append(w.slots.queues, sq)
+		w.slots.add(sq)
 	}
 	return w, nil
 }
