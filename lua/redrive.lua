@@ -22,6 +22,7 @@
 -- of another death | the id that holds its unique key
 -- include: time
 -- include: lane
+-- include: tell
 -- include: head
 -- include: graves
 -- include: unique_own
@@ -98,5 +99,5 @@ if #moved > 0 then
   wake_push(KEYS[10], #moved, waiting)
 end
 local answer = table.concat(words, ' ')
-lane_keep(KEYS[11], ARGV[1], answer)
+lane_tell(KEYS[11], ARGV[1], answer)
 return answer
