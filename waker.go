@@ -22,8 +22,8 @@ const (
 const readGrace = time.Second
 
 // A waker blocks on the wake lists of idle feeds that share a connection: all
-// feeds of a worker on a single node, each its own in a cluster, where the
-// lists lie in different slots.
+// feeds of a worker on a single server, each its own on any other, where the lists
+// may lie in different slots or on different servers.
 type waker struct {
 	worker *Worker
 	rdb    redis.UniversalClient
@@ -47,10 +47,10 @@ func newWakers(w *Worker) {
 	if rdb == nil {
 		rdb = w.client.rdb
 	}
-	_, cluster := rdb.(*redis.ClusterClient)
+	_, one := rdb.(oneServer)
 	w.wakers = make([]*waker, len(w.feeds))
 	for i, f := range w.feeds {
-		if i > 0 && !cluster {
+		if i > 0 && one {
 			w.wakers[i] = w.wakers[0]
 			w.wakers[0].feeds = append(w.wakers[0].feeds, f)
 			continue
