@@ -107,6 +107,7 @@ func (k *waker) watch() (idle []*feed, keys []string) {
 
 // loop blocks while feeds are idle, and hands on what wakes them.
 func (k *waker) loop(stop <-chan struct{}) {
+	asked := time.Now() // when all that are idle were last had to ask
 	for n := 0; ; {
 		idle, keys := k.watch()
 		select {
@@ -144,7 +145,7 @@ func (k *waker) loop(stop <-chan struct{}) {
 		k.mu.Unlock()
 		switch {
 		case err == redis.Nil:
-			n = 0
+			n, asked = 0, time.Now()
 			k.block = min(2*k.block, k.most)
 			k.rouse(stop, idle...)
 		case err != nil:
@@ -163,7 +164,14 @@ func (k *waker) loop(stop <-chan struct{}) {
 			if !f.worker.slots.free(f.index) {
 				passOn(f.q)
 			}
-			k.rouse(stop, f)
+			if time.Since(asked) < k.most {
+				k.rouse(stop, f)
+				break
+			}
+			// Tokens of one queue keep the read from timing out, and those of others
+			// may have been lost.
+			asked = time.Now()
+			k.rouse(stop, idle...)
 		}
 	}
 }
