@@ -125,9 +125,9 @@ func attempt(ctx context.Context, rdb redis.UniversalClient, calls ...*call) {
 // it sent to the wrong server. go-redis does so when a server tells it of a move,
 // which one that died does not; else once a minute.
 func remap(rdb redis.UniversalClient, err error) {
-	cluster, ok := rdb.(*redis.ClusterClient)
+	servers, ok := rdb.(cluster)
 	if cl := classify(err); ok && (cl == classRefused || cl == classUnknown) {
-		cluster.ReloadState(context.Background()) // it does not wait, and asks five times a second at most
+		servers.ReloadState(context.Background()) // it does not wait, and asks five times a second at most
 	}
 }
 

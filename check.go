@@ -85,9 +85,9 @@ func (c *checker) walk() error {
 // new: what is asked of a node is not sent on to another, and SCAN of one that
 // has lost the slot finds nothing and says nothing.
 func nodeOf(ctx context.Context, q *queueState) (redis.Cmdable, error) {
-	if cluster, ok := q.client.rdb.(*redis.ClusterClient); ok {
-		_ = cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil }) // reads the map
-		return cluster.MasterForKey(ctx, q.keys.meta)
+	if servers, ok := q.client.rdb.(cluster); ok {
+		_ = servers.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil }) // reads the map
+		return servers.MasterForKey(ctx, q.keys.meta)
 	}
 	return q.client.rdb, nil
 }

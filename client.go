@@ -66,10 +66,14 @@ type Client struct {
 }
 
 // New validates cfg and makes a Client. It does not talk to Redis. Its error
-// wraps ErrInvalid.
+// wraps ErrInvalid. It takes a redis.Client, of Sentinel too, a redis.ClusterClient,
+// or a type of your own that embeds one of them; it refuses a redis.Ring.
 func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if rdb == nil || reflect.ValueOf(rdb).Kind() == reflect.Pointer && reflect.ValueOf(rdb).IsNil() {
 		return nil, invalidf("New: the Redis client is nil; make one with redis.NewClient")
+	}
+	if err := checkServers(rdb); err != nil {
+		return nil, err
 	}
 	c := &Client{rdb: rdb, namespace: cfg.Namespace, codec: cfg.Codec, log: cfg.Logger, inject: cfg.Inject,
 		max: cfg.MaxPayload, retention: cfg.DeadRetention}

@@ -29,20 +29,17 @@ var configs = []string{"appendfsync", "min-replicas-to-write", "maxmemory-policy
 
 // examine asks the server, or each master of a cluster.
 func (c *Client) examine(ctx context.Context) ([]node, error) {
-	switch rdb := c.rdb.(type) {
-	case *redis.ClusterClient:
-		return examineEach(ctx, rdb.ForEachMaster, true)
-	case *redis.Ring:
-		return examineEach(ctx, rdb.ForEachShard, false)
+	if servers, ok := c.rdb.(cluster); ok {
+		return examineEach(ctx, servers)
 	}
 	n, err := examineOne(ctx, c.rdb, node{})
 	return []node{n}, err
 }
 
-func examineEach(ctx context.Context, walk func(context.Context, func(context.Context, *redis.Client) error) error, cluster bool) ([]node, error) {
+func examineEach(ctx context.Context, c cluster) ([]node, error) {
 	servers, err := await(ctx, nil, func(ctx context.Context) (found []*redis.Client, _ error) {
 		var mu sync.Mutex
-		err := walk(ctx, func(_ context.Context, rdb *redis.Client) error {
+		err := c.ForEachMaster(ctx, func(_ context.Context, rdb *redis.Client) error {
 			mu.Lock()
 			defer mu.Unlock()
 			found = append(found, rdb)
@@ -60,7 +57,7 @@ func examineEach(ctx context.Context, walk func(context.Context, func(context.Co
 	var wg sync.WaitGroup
 	for i, rdb := range servers {
 		wg.Go(func() {
-			n := node{addr: rdb.Options().Addr, clusterClient: cluster}
+			n := node{addr: rdb.Options().Addr, clusterClient: true}
 			nodes[i], errs[i] = examineOne(ctx, rdb, n)
 			nodes[i].lost = errs[i]
 		})

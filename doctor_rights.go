@@ -16,11 +16,9 @@ func poolFinding(rdb redis.UniversalClient) Finding {
 	const least, needs = 3, "each worker that runs needs 3 (2 if Blocking is set; in a cluster 2, and one more a queue)"
 	var size, active int
 	switch r := rdb.(type) {
-	case *redis.Client:
+	case oneServer:
 		size, active = r.Options().PoolSize, r.Options().MaxActiveConns
-	case *redis.ClusterClient:
-		size, active = r.Options().PoolSize, r.Options().MaxActiveConns
-	case *redis.Ring:
+	case interface{ Options() *redis.ClusterOptions }:
 		size, active = r.Options().PoolSize, r.Options().MaxActiveConns
 	default:
 		return Finding{Check: "pool", Unknown: true, Text: fmt.Sprintf("the pool of a %T cannot be looked at: %s", rdb, needs)}

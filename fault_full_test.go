@@ -122,3 +122,53 @@ func TestAProducerGoesOnWhenWorkersHaveMadeRoom(t *testing.T) {
 	require.NoError(t, stop())
 	require.Empty(t, e.Log.Of("outage"))
 }
+
+// What needs no memory is done in a full Redis, and what finds nothing to do says so.
+func TestAFullRedisTellsOperatorsTheTruth(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, redistest.Start(t).Client(t), nil)
+	ctx, q := t.Context(), e.Queue("mail")
+	dead := die(t, e, 1)[0]
+	enqueue := func() pawl.ID {
+		job, err := q.Enqueue(ctx, note{})
+		require.NoError(t, err)
+		return job.ID
+	}
+	gone, waiting := enqueue(), enqueue()
+	require.NoError(t, q.Cancel(ctx, gone))
+	require.NoError(t, e.Redis.ConfigSet(ctx, "maxmemory", "1").Err())
+
+	nobody, dlq := e.Queue("nobody"), q.Dead()
+	_, redriven := dlq.Redrive(ctx, gone)
+	_, unmoved := dlq.Redrive(ctx, waiting)
+	_, nowhere := nobody.Dead().Delete(ctx, gone)
+	_, purged := nobody.Purge(ctx, pawl.StateReady, pawl.Filter{})
+	for name, err := range map[string]error{
+		"cancel": q.Cancel(ctx, gone), "reschedule": q.Reschedule(ctx, gone, time.Now().Add(time.Hour)),
+		"run now": q.RunNow(ctx, gone), "redrive": redriven, "redrive of one that waits": unmoved,
+		"redrive with": dlq.RedriveWith(ctx, gone, note{}), "delete": nowhere, "purge": purged,
+		"pause": nobody.Pause(ctx, time.Hour), "resume": nobody.Resume(ctx), "destroy": nobody.Destroy(ctx),
+	} {
+		require.ErrorIs(t, err, pawl.ErrNotFound, name)
+	}
+	for _, id := range []pawl.ID{gone, waiting} {
+		n, err := dlq.Delete(ctx, id)
+		require.NoError(t, err)
+		require.Zero(t, n)
+	}
+	require.ErrorIs(t, q.Cancel(ctx, dead), pawl.ErrState)
+	require.ErrorIs(t, q.RunNow(ctx, dead), pawl.ErrState)
+	require.NoError(t, q.RunNow(ctx, waiting), "it is ready already")
+
+	_, moved := dlq.Redrive(ctx, dead)
+	for name, err := range map[string]error{"redrive": moved, "redrive with": dlq.RedriveWith(ctx, dead, note{}),
+		"reschedule": q.Reschedule(ctx, waiting, time.Now().Add(time.Hour))} {
+		require.ErrorIs(t, err, pawl.ErrFull, "%s needs memory", name)
+	}
+	n, err := dlq.Delete(ctx, gone, dead)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.NoError(t, q.Pause(ctx, time.Hour))
+	require.NoError(t, q.Cancel(ctx, waiting))
+	require.NoError(t, q.Destroy(ctx))
+}

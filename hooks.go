@@ -95,7 +95,8 @@ type OnDropped interface {
 type OnDiscarded interface{ Discarded(context.Context, Event) }
 
 // OnCrashed: a lease ran out, its worker having died or hung. The worker that
-// takes the job over tells, before it starts it again or buries it; Job.Crashes counts this crash. Other queues call it stalled.
+// takes the job over tells, before it starts it again or buries it; Job.Crashes
+// counts this crash. Other queues call it stalled.
 type OnCrashed interface{ Crashed(context.Context, Event) }
 
 // OnLeaseLost: a run of this worker lost its lease; what it did may happen

@@ -179,3 +179,25 @@ func TestOneQueueInTroubleDoesNotStopTheOthers(t *testing.T) {
 		require.Len(t, e.Log.Of("outage"), 1, "one report an outage")
 	})
 }
+
+// A token may be lost with the worker that took it.
+func TestALostTokenCostsTheBlockingTimeThoughAnotherQueueIsBusy(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		w := e.Worker("", pawl.WorkerConfig{Queues: pawl.Queues("busy", "quiet")})
+		var y tally
+		pawl.Handle(w, y.handle(time.Millisecond))
+		stop := e.Start(w)
+		fill(t, e, 1, "elsewhere")
+		for _, entry := range e.Redis.XRange(t.Context(), "pawl:{elsewhere}:jobs", "-", "+").Val() {
+			e.Pass(time.Second)
+			require.NoError(t, e.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: "pawl:{quiet}:jobs", ID: entry.ID, Values: entry.Values}).Err())
+		}
+		for range 20 {
+			fill(t, e, 1, "busy")
+			e.Pass(time.Second)
+		}
+		require.NoError(t, stop())
+		require.Contains(t, y.count(20), "quiet")
+	})
+}

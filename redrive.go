@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // Moved are ready again. The others are Refused.
 type RedriveReport struct {
 	Matched, Moved int
-	// Refused: a live job, Holder, holds the unique key. The dead job stays.
+	// Refused: another has the unique key. The dead job stays.
 	Refused []RefusedRedrive
 	// DiedAgain is how many of the moved jobs died again while the redrive was
 	// under way; see Redrive.StopAfter, without which it is not looked at.
@@ -27,15 +28,20 @@ type RedriveReport struct {
 	Stopped bool
 }
 
-// RefusedRedrive is the id of a dead job, and that of the job that holds its
-// unique key.
-type RefusedRedrive struct{ ID, Holder ID }
+// RefusedRedrive is a dead job that stays dead: Holder, a live job, or one whose
+// window lasts, holds its unique key. Or Holder is zero, and Err says that something
+// else has made the key of another type than pawl's.
+type RefusedRedrive struct {
+	ID, Holder ID
+	Err        error
+}
 
 // Redrive sends jobs back to ready with fresh attempts and crashes. Id, history
 // and idempotency key stay, and a unique key is taken again, or the job is
 // Refused. The ids that are not dead are named in an error that wraps
 // ErrNotFound; the others were moved all the same. Redriving twice moves once, and
-// so does an id that is given twice. No ids are no call, and no error.
+// so does an id that is given twice. No ids are no call, and no error. Where a
+// RefusedRedrive has an Err, it is in the error, and the other jobs were moved.
 // It waits no longer than ctx, or 5 s if ctx has no deadline. ErrFull: Redis has
 // no memory left; ErrUnconfirmed: some more may have been moved than the report
 // says, and another redrive of the same ids is safe.
@@ -63,10 +69,27 @@ func (d *DeadLetters) Redrive(ctx context.Context, ids ...ID) (RedriveReport, er
 		}
 		ids = ids[n:]
 	}
+	err := report.mistyped()
 	if len(missing) > 0 {
-		return report, d.q.wrap("redrive", fmt.Errorf("%w among the dead (Queue.Get says where a job is): %s", ErrNotFound, strings.Join(missing, ", ")))
+		err = errors.Join(fmt.Errorf("%w among the dead (Queue.Get says where a job is): %s", ErrNotFound, strings.Join(missing, ", ")), err)
 	}
-	return report, nil
+	return report, d.q.wrap("redrive", err)
+}
+
+// mistyped is an error if keys of a wrong type kept jobs from being moved: the first.
+func (r *RedriveReport) mistyped() (first error) {
+	n := 0
+	for _, refused := range r.Refused {
+		if refused.Err != nil {
+			if n++; n == 1 {
+				first = refused.Err
+			}
+		}
+	}
+	if n > 1 {
+		return fmt.Errorf("%w; and %d more, see Refused", first, n-1)
+	}
+	return first
 }
 
 func (r *RedriveReport) add(more RedriveReport) {
@@ -203,7 +226,7 @@ func (d *DeadLetters) redrive(ctx context.Context, page []redis.XMessage, dry ma
 					moved(id)
 				}
 			}
-			report.count(id, word)
+			report.count(id, word, uniques[i])
 			words = append(words, word)
 		}
 		page = page[len(answers):]
@@ -224,15 +247,18 @@ func takeDry(taken map[string]string, id, key, word string) string {
 }
 
 // count adds the script's word for one job, but for Moved.
-func (r *RedriveReport) count(id, word string) {
+func (r *RedriveReport) count(id, word, unique string) {
+	own, _ := jobid.FromText(id)
 	switch word {
 	case "missing", "changed":
 		return
 	case "ok":
+	case "mistyped":
+		r.Refused = append(r.Refused, RefusedRedrive{ID: own, Err: fmt.Errorf(
+			"%s was not moved: its unique key %s is of a wrong type, as pawl never makes one; delete it", own, unique)})
 	default:
-		own, _ := jobid.FromText(id)
 		holder, _ := jobid.FromText(word)
-		r.Refused = append(r.Refused, RefusedRedrive{own, holder})
+		r.Refused = append(r.Refused, RefusedRedrive{ID: own, Holder: holder})
 	}
 	r.Matched++
 }

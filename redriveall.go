@@ -34,7 +34,7 @@ type Redrive struct {
 //
 // Errors: ErrInvalid, also of a filter that nothing can match; ErrNotFound if the queue never had a job or a worker;
 // ErrFull; ErrUnconfirmed, and some more may have been moved than the report
-// says; the context's.
+// says; the context's; and, once all others were moved, that of a RefusedRedrive.
 func (d *DeadLetters) RedriveAll(ctx context.Context, f DeadFilter, how Redrive) (RedriveReport, error) {
 	r := &redriving{d: d, how: how, begun: time.Now()}
 	err := r.check()
@@ -46,6 +46,9 @@ func (d *DeadLetters) RedriveAll(ctx context.Context, f DeadFilter, how Redrive)
 		err = r.run(ctx, f)
 	}
 	r.report.Stopped = r.stopped()
+	if err == nil {
+		err = r.report.mistyped()
+	}
 	return r.report, d.q.wrap("redrive all", err)
 }
 

@@ -45,6 +45,8 @@ func (d *DeadLetters) redriveWith(ctx context.Context, id ID, args Args) error {
 		switch {
 		case err != nil:
 			return err
+		case report.mistyped() != nil:
+			return report.mistyped()
 		case len(report.Refused) > 0:
 			return fmt.Errorf("%w of %s, which holds the unique key", ErrDuplicate, report.Refused[0].Holder)
 		case report.Moved == 1:

@@ -26,10 +26,8 @@ func onFullServer(t *testing.T, fn func(t *testing.T, r *rig)) {
 var refused = map[string]bool{
 	"enqueue": true, "enqueue with a delay": true, "enqueue with a priority": true,
 	"enqueue under keys, one of them taken": true, "enqueue of a duplicate": true,
-	"redrive": true, "redrive with a priority": true, "redrive that is refused": true,
+	"redrive": true, "redrive with a priority": true,
 	"reschedule": true, "reschedule of a lapsed job": true, "reschedule that is early": true,
-	// These change nothing but the lane.
-	"cancel of a dead job": true, "reschedule of what runs": true, "destroy while a job runs": true,
 }
 
 func TestAFullRedisRefusesWholeCallsAndDrains(t *testing.T) {

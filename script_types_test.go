@@ -47,11 +47,11 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 }
 
 // indifferent are the keys whose type a script does not mind: a unique key that
-// is not the job's does not hold up its end, a pause only asks whether there is
+// is not the job's does not hold up its end, nor the redrive of others, a pause only asks whether there is
 // a queue, and Destroy removes whatever lies there.
 func (r *rig) indifferent(script, key string) bool {
 	switch script {
-	case "settle", "bury", "cancel", "purge", "free":
+	case "settle", "bury", "cancel", "purge", "free", "redrive":
 		return strings.Contains(key, ":unique:")
 	case "pause":
 		return key == r.k.jobs || key == r.k.held || key == r.k.dead || key == r.k.workers

@@ -8,13 +8,15 @@ import "sync"
 // Weights are served by stride scheduling: each grant moves a queue's clock by
 // grant/weight, and of the queues that wait, the one whose clock is behind goes
 // first. A queue that was idle rejoins at the clock of the others; it saves up
-// nothing.
+// nothing, and costs nothing: only the others are walked.
 type slots struct {
-	mu     sync.Mutex
-	total  int
-	used   int
-	strict bool
-	queues []slotQueue
+	mu       sync.Mutex
+	total    int
+	used     int
+	unfilled int // of the reserves of all queues
+	strict   bool
+	queues   []slotQueue
+	active   []int // the queues that are not idle, in no order
 }
 
 type slotQueue struct {
@@ -22,8 +24,21 @@ type slotQueue struct {
 	used                 int
 	clock                float64
 	wants                bool // it would take more than it was given
+	woken                bool // and is about to ask
 	idle                 bool // its last lease found it empty
+	place                int  // in active, if it is not idle
 	wake                 func()
+}
+
+// unfilled is how many slots of its reserve are free.
+func (q *slotQueue) unfilled() int { return max(0, q.reserve-q.used) }
+
+// add is for one more queue, before any of them asks.
+func (s *slots) add(q slotQueue) {
+	q.place = len(s.active)
+	s.active = append(s.active, len(s.queues))
+	s.queues = append(s.queues, q)
+	s.unfilled += q.unfilled()
 }
 
 // take gives queue q up to want slots. If it gives none, q is woken when it is
@@ -32,41 +47,52 @@ func (s *slots) take(q, want int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	me := &s.queues[q]
+	me.woken = false
 	if me.idle {
-		me.idle = false
 		me.clock = max(me.clock, s.slowest(q))
+		me.idle, me.place = false, len(s.active)
+		s.active = append(s.active, q)
 	}
 	n := min(want, s.open(q))
-	if n > 0 && s.strict && s.before(q) {
+	open := n > 0
+	switch {
+	case open && s.strict && s.before(q):
 		n = 0
-	} else if n > 0 && !s.strict {
+	case open && !s.strict:
 		n = s.share(q, n)
 	}
 	me.wants = n < want
-	me.used += n
 	me.clock += float64(n) / float64(me.weight)
-	s.used += n
-	if n > 0 {
-		s.notify(q) // those who let this queue go first
+	s.use(q, n)
+	if open {
+		s.notify(q) // those who let this queue go first, or go before it
 	}
 	return n
 }
 
+// use counts n slots more for q, or less.
+func (s *slots) use(q, n int) {
+	me := &s.queues[q]
+	s.unfilled -= me.unfilled()
+	me.used += n
+	s.used += n
+	s.unfilled += me.unfilled()
+}
+
 // open is how many slots q could have if no other queue wanted any.
 func (s *slots) open(q int) int {
-	free := s.total - s.used
-	for i := range s.queues {
-		if other := &s.queues[i]; i != q {
-			free -= max(0, other.reserve-other.used)
-		}
-	}
-	return min(free, s.queues[q].max-s.queues[q].used)
+	me := &s.queues[q]
+	free := s.total - s.used - (s.unfilled - me.unfilled())
+	return min(free, me.max-me.used)
 }
+
+// waits reports whether q wants slots that it could have but for the others.
+func (s *slots) waits(q int) bool { return s.queues[q].wants && s.open(q) > 0 }
 
 // before reports whether a queue in front of q may have work.
 func (s *slots) before(q int) bool {
-	for i := range q {
-		if !s.queues[i].idle && s.open(i) > 0 {
+	for _, i := range s.active {
+		if i < q && s.open(i) > 0 {
 			return true
 		}
 	}
@@ -76,15 +102,10 @@ func (s *slots) before(q int) bool {
 // share is how many of n open slots q gets beside the queues that wait.
 func (s *slots) share(q, n int) int {
 	weights, first := s.queues[q].weight, true
-	for i := range s.queues {
-		other := &s.queues[i]
-		if i == q || !other.wants || s.open(i) <= 0 {
-			continue
-		}
-		weights += other.weight
-		if other.clock < s.queues[q].clock {
-			first = false
-			other.wake()
+	for _, i := range s.active {
+		if i != q && s.waits(i) {
+			weights += s.queues[i].weight
+			first = first && s.queues[i].clock >= s.queues[q].clock
 		}
 	}
 	part := n * s.queues[q].weight / weights
@@ -97,9 +118,8 @@ func (s *slots) share(q, n int) int {
 // slowest is the least clock among the queues that are at work beside q.
 func (s *slots) slowest(q int) float64 {
 	least, found := 0.0, false
-	for i := range s.queues {
-		other := &s.queues[i]
-		if i != q && !other.idle && (!found || other.clock < least) {
+	for _, i := range s.active {
+		if other := &s.queues[i]; i != q && (!found || other.clock < least) {
 			least, found = other.clock, true
 		}
 	}
@@ -113,8 +133,7 @@ func (s *slots) give(q, n int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queues[q].used -= n
-	s.used -= n
+	s.use(q, -n)
 	s.notify(-1)
 }
 
@@ -130,7 +149,12 @@ func (s *slots) unused(q, n int) {
 func (s *slots) rest(q int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queues[q].idle, s.queues[q].wants = true, false
+	if me := &s.queues[q]; !me.idle {
+		me.idle, me.wants = true, false
+		last := s.active[len(s.active)-1]
+		s.active[me.place], s.queues[last].place = last, me.place
+		s.active = s.active[:len(s.active)-1]
+	}
 	s.notify(q)
 }
 
@@ -141,11 +165,42 @@ func (s *slots) free(q int) bool {
 	return s.open(q) > 0
 }
 
-// notify wakes the queues that want slots, but the one that asks.
+// notify wakes queues to which take would give slots, but not the one that asks. It
+// wakes twice as many as there are slots, for one may be late: if thousands were
+// woken for each slot, they would do nothing else. Who takes wakes the next.
 func (s *slots) notify(but int) {
-	for i := range s.queues {
-		if i != but && s.queues[i].wants && s.open(i) > 0 {
-			s.queues[i].wake()
+	front, least, weights := len(s.queues), -1, 0
+	for _, i := range s.active {
+		if s.open(i) <= 0 {
+			continue
+		}
+		front = min(front, i)
+		if q := &s.queues[i]; q.wants {
+			weights += q.weight
+			if least < 0 || q.clock < s.queues[least].clock {
+				least = i
+			}
+		}
+	}
+	if least < 0 {
+		return
+	}
+	spare := 2 * (s.total - s.used)
+	for _, i := range s.active {
+		q := &s.queues[i]
+		if i == but || q.woken || !s.waits(i) {
+			continue
+		}
+		gets := q.clock <= s.queues[least].clock || s.open(i)*q.weight >= weights
+		if s.strict {
+			gets = i == front
+		}
+		if gets {
+			q.woken = true
+			q.wake()
+			if spare--; spare <= 0 {
+				return
+			}
 		}
 	}
 }

@@ -2,7 +2,6 @@ package pawl
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,8 +22,8 @@ const (
 const readGrace = time.Second
 
 // A waker blocks on the wake lists of idle feeds that share a connection: all
-// feeds of a worker on a single node, each its own in a cluster, where the
-// lists lie in different slots.
+// feeds of a worker on a single server, each its own on any other, where the lists
+// may lie in different slots or on different servers.
 type waker struct {
 	worker *Worker
 	rdb    redis.UniversalClient
@@ -35,7 +34,8 @@ type waker struct {
 	block  time.Duration
 
 	mu      sync.Mutex
-	reading map[string]*feed // the lists of the read under way; nil if there is none
+	reading bool
+	listed  map[*feed]bool // whose lists are in the read that is under way, or was
 	closing bool
 	// interrupts under way, which close waits for: one that came after it had
 	// cleared up would leave its key behind.
@@ -47,10 +47,10 @@ func newWakers(w *Worker) {
 	if rdb == nil {
 		rdb = w.client.rdb
 	}
-	_, cluster := rdb.(*redis.ClusterClient)
+	_, one := rdb.(oneServer)
 	w.wakers = make([]*waker, len(w.feeds))
 	for i, f := range w.feeds {
-		if i > 0 && !cluster {
+		if i > 0 && one {
 			w.wakers[i] = w.wakers[0]
 			w.wakers[0].feeds = append(w.wakers[0].feeds, f)
 			continue
@@ -60,7 +60,7 @@ func newWakers(w *Worker) {
 		// this read is in time.
 		most := max(time.Second, min(maxBlock, (w.cfg.VisibilityTimeout/3).Truncate(time.Second)))
 		w.wakers[i] = &waker{worker: w, rdb: rdb, feeds: []*feed{f}, signal: make(chan struct{}, 1),
-			stop: f.q.keys.stop(f.tracks[0].leaser.key[len(f.q.keys.prefix):]), most: most, block: min(minBlock, most)}
+			listed: map[*feed]bool{}, stop: f.q.keys.stop(f.tracks[0].leaser.key[len(f.q.keys.prefix):]), most: most, block: min(minBlock, most)}
 	}
 }
 
@@ -70,8 +70,8 @@ func (k *waker) poke(f *feed) {
 	nudge(k.signal)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.closing && k.reading != nil && k.reading[f.q.keys.wake] == nil && f.idle() {
-		k.reading = nil
+	if !k.closing && k.reading && !k.listed[f] && f.idle() {
+		k.reading = false
 		k.interrupts.Go(k.interrupt) // the feed's loop must not wait for it
 	}
 }
@@ -88,28 +88,28 @@ func (k *waker) interrupt() {
 	}
 }
 
-// watch is the lists of the feeds that wait for work. One may have no slot for
+// watch is the feeds that wait for work, and their lists. One may have no slot for
 // it just now: then the token makes it ask as soon as there is one.
-func (k *waker) watch() (byKey map[string]*feed, keys []string) {
+func (k *waker) watch() (idle []*feed, keys []string) {
+	idle, keys = make([]*feed, 0, len(k.feeds)), make([]string, 0, len(k.feeds)+1)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	byKey = map[string]*feed{}
 	for _, f := range k.feeds {
-		if f.idle() {
-			byKey[f.q.keys.wake] = f
+		k.listed[f] = f.idle()
+		if k.listed[f] {
+			idle = append(idle, f)
 			keys = append(keys, f.q.keys.wake)
 		}
 	}
-	if len(keys) > 0 {
-		k.reading = byKey
-	}
-	return byKey, keys
+	k.reading = len(keys) > 0
+	return idle, keys
 }
 
 // loop blocks while feeds are idle, and hands on what wakes them.
 func (k *waker) loop(stop <-chan struct{}) {
+	asked := time.Now() // when all that are idle were last had to ask
 	for n := 0; ; {
-		byKey, keys := k.watch()
+		idle, keys := k.watch()
 		select {
 		case <-stop:
 			return
@@ -119,10 +119,10 @@ func (k *waker) loop(stop <-chan struct{}) {
 			// There may be no second connection: the renewals have this one first,
 			// and the queues are polled.
 			k.mu.Lock()
-			k.reading = nil
+			k.reading = false
 			k.mu.Unlock()
 			k.sleep(stop, minBlock)
-			for _, f := range byKey {
+			for _, f := range idle {
 				f.wake()
 			}
 			continue
@@ -137,40 +137,47 @@ func (k *waker) loop(stop <-chan struct{}) {
 			continue
 		}
 		read := make(chan struct{})
-		go k.outwait(read, k.block, byKey)
+		go k.outwait(read, k.block, idle)
 		got, err := k.rdb.BLPop(context.Background(), k.block, append(keys, k.stop)...).Result()
 		close(read)
 		k.mu.Lock()
-		k.reading = nil
+		k.reading = false
 		k.mu.Unlock()
 		switch {
 		case err == redis.Nil:
-			n = 0
+			n, asked = 0, time.Now()
 			k.block = min(2*k.block, k.most)
-			k.rouse(stop, slices.Collect(maps.Values(byKey))...)
+			k.rouse(stop, idle...)
 		case err != nil:
 			// The feed's own call finds out what is wrong, and says so once. A
 			// wrong type at one list must not stop the others: they are polled.
 			remap(k.rdb, err)
-			for _, f := range byKey {
+			for _, f := range idle {
 				f.wake()
 			}
 			k.sleep(stop, retryPause(n))
 			n++
-		case len(got) == 2 && byKey[got[0]] != nil:
+		case len(got) == 2 && slices.Contains(keys, got[0]): // not the stop key
 			n = 0
 			k.block = min(minBlock, k.most)
-			f := byKey[got[0]]
+			f := idle[slices.Index(keys, got[0])]
 			if !f.worker.slots.free(f.index) {
 				passOn(f.q)
 			}
-			k.rouse(stop, f)
+			if time.Since(asked) < k.most {
+				k.rouse(stop, f)
+				break
+			}
+			// Tokens of one queue keep the read from timing out, and those of others
+			// may have been lost.
+			asked = time.Now()
+			k.rouse(stop, idle...)
 		}
 	}
 }
 
 // outwait polls the feeds of a read that lasts longer than it should.
-func (k *waker) outwait(read <-chan struct{}, block time.Duration, feeds map[string]*feed) {
+func (k *waker) outwait(read <-chan struct{}, block time.Duration, feeds []*feed) {
 	t := time.NewTimer(block + readGrace)
 	defer t.Stop()
 	for {

@@ -52,8 +52,8 @@ type WorkerConfig struct {
 	Middleware []Middleware
 	// Name is shown to operators. Default host:pid.
 	Name string
-	// Blocking, if set, is used for blocking reads: one connection a worker, one
-	// a queue in Cluster. Otherwise they take it from the client's pool.
+	// Blocking, if set, is used for blocking reads: one connection a worker, but one
+	// a queue if it is no redis.Client. Otherwise they take it from the client's pool.
 	Blocking redis.UniversalClient
 }
 
@@ -174,6 +174,9 @@ func NewWorker(c *Client, cfg WorkerConfig) (*Worker, error) {
 	}
 	errs = append(errs, checkQueues(cfg)...)
 	errs = append(errs, checkPool(c.rdb, cfg.Blocking)...)
+	if err := checkServers(cfg.Blocking); err != nil {
+		errs = append(errs, fmt.Errorf("WorkerConfig.Blocking: %w", err))
+	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -187,7 +190,7 @@ func NewWorker(c *Client, cfg WorkerConfig) (*Worker, error) {
 		if sq.max == 0 {
 			sq.max = cfg.Concurrency
 		}
-		w.slots.queues = append(w.slots.queues, sq)
+		w.slots.add(sq)
 	}
 	return w, nil
 }
@@ -239,7 +242,7 @@ func checkPool(rdb, blocking redis.UniversalClient) []error {
 	if blocking != nil {
 		need = 2
 	}
-	if c, ok := rdb.(*redis.Client); ok && c.Options().PoolSize < need {
+	if c, ok := rdb.(oneServer); ok && c.Options().PoolSize < need {
 		return []error{invalidf("the Redis client's PoolSize is %d; a worker needs %d connections", c.Options().PoolSize, need)}
 	}
 	return nil

@@ -18,6 +18,7 @@
 -- returns "stale" | "gone" | "flagged" | "dead" | "missing"
 -- include: time
 -- include: lane
+-- include: tell
 -- include: runs
 -- include: full
 -- include: unique_own
@@ -55,5 +56,5 @@ if fresh or held then
     answer = 'gone'
   end
 end
-lane_keep(KEYS[10], ARGV[1], answer)
+lane_tell(KEYS[10], ARGV[1], answer)
 return answer

@@ -61,9 +61,12 @@ end
 local reply = {}
 for i, id in ipairs(ARGV) do reply[i] = wrong(id) end
 for i = 10, #KEYS do
-  local id, _, till = unique_read(KEYS[i])
-  local text = ''
-  if not id then
+  local mistyped = unique_mistyped(KEYS[i])
+  local id, _, till, text = nil, nil, nil, ''
+  if not mistyped then id, _, till = unique_read(KEYS[i]) end
+  if mistyped then
+    text = 'is of a wrong type'
+  elseif not id then
     if redis.call('EXISTS', KEYS[i]) == 1 then text = 'names no job' end
   elseif till < now then
     local alive = redis.call('HEXISTS', KEYS[2], id) == 1 or

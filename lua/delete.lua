@@ -16,6 +16,7 @@
 -- dead job had, "m" not dead, or dead of another death, or too young
 -- include: time
 -- include: lane
+-- include: tell
 -- include: graves
 -- include: tally
 
@@ -61,5 +62,5 @@ if #gone > 0 then
   tally(KEYS[3], 'n:' .. string.lower(ARGV[2]), #gone)
 end
 local answer = table.concat(marks)
-lane_keep(KEYS[5], ARGV[1], answer)
+lane_tell(KEYS[5], ARGV[1], answer)
 return answer

@@ -20,6 +20,7 @@
 -- returns "stale" | "ok" | "running" | "missing", there is no such queue
 -- include: time
 -- include: lane
+-- include: tell
 
 local seen = lane_seen(KEYS[12], ARGV[1])
 if seen then return seen end
@@ -34,5 +35,5 @@ if type(running) == 'number' and running > 0 then
 elseif redis.call('UNLINK', unpack(keys)) > 0 then
   answer = 'ok'
 end
-lane_keep(KEYS[12], ARGV[1], answer)
+lane_tell(KEYS[12], ARGV[1], answer)
 return answer

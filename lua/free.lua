@@ -9,6 +9,7 @@
 -- returns "stale" | a letter per key: "k" removed, "l" its job lives
 -- include: time
 -- include: lane
+-- include: tell
 -- include: unique_own
 
 local seen = lane_seen(KEYS[3], ARGV[1])
@@ -26,5 +27,5 @@ for i = 4, #KEYS do
 end
 if #gone > 0 then redis.call('UNLINK', unpack(gone)) end
 local answer = table.concat(marks)
-lane_keep(KEYS[3], ARGV[1], answer)
+lane_tell(KEYS[3], ARGV[1], answer)
 return answer

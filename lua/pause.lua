@@ -13,6 +13,7 @@
 -- returns "stale" | "ok" | "missing", there is no such queue
 -- include: time
 -- include: lane
+-- include: tell
 -- include: wake
 
 local seen = lane_seen(KEYS[3], ARGV[1])
@@ -29,5 +30,5 @@ if redis.call('EXISTS', KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[7]) > 0 then
   -- One worker asks, and learns of the new end; after a resume two do.
   wake_push(KEYS[2], ms == 0 and 2 or 1, waiting)
 end
-lane_keep(KEYS[3], ARGV[1], answer)
+lane_tell(KEYS[3], ARGV[1], answer)
 return answer

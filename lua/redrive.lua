@@ -19,9 +19,10 @@
 --                 "raw" if the record cannot be read and stays as it is
 --
 -- returns "stale" | a word per job: "ok" | "missing", not dead | "changed", dead
--- of another death | the id that holds its unique key
+-- of another death | "mistyped", its unique key is no text | the id that holds that key
 -- include: time
 -- include: lane
+-- include: tell
 -- include: head
 -- include: graves
 -- include: runs
@@ -59,9 +60,12 @@ for i = 3, #ARGV, 4 do
   elseif how ~= '' and how ~= 'raw' then
     local unique, mode, till = string.match(how, '^(%d+) (%a) (%d+)$')
     local key = KEYS[11 + tonumber(unique)]
-    local holder = taken[key] or unique_holder(key, KEYS[1], KEYS[2], KEYS[5], now)
+    local mistyped = unique_mistyped(key)
+    local holder = taken[key] or not mistyped and unique_holder(key, KEYS[1], KEYS[2], KEYS[5], now)
     -- Its own window may still name it.
-    if holder and holder ~= id then
+    if mistyped then
+      word = 'mistyped'
+    elseif holder and holder ~= id then
       word = holder
     else
       taken[key] = id
@@ -99,5 +103,5 @@ if #moved > 0 then
   wake_push(KEYS[10], #moved, waiting)
 end
 local answer = table.concat(words, ' ')
-lane_keep(KEYS[11], ARGV[1], answer)
+lane_tell(KEYS[11], ARGV[1], answer)
 return answer

@@ -18,6 +18,7 @@
 -- "dead" | "missing"
 -- include: time
 -- include: lane
+-- include: tell
 -- include: head
 -- include: runs
 -- include: entry
@@ -62,5 +63,5 @@ elseif at > now or due and due > now then
   redis.call('HDEL', KEYS[6], id)
   if wake_due(KEYS[3], at, now) then wake_push(KEYS[8], 1, waiting) end
 end
-lane_keep(KEYS[9], ARGV[1], answer)
+lane_tell(KEYS[9], ARGV[1], answer)
 return answer

@@ -12,6 +12,11 @@ local function unique_read(key)
   return unique_parse(redis.call('GET', key))
 end
 
+-- unique_mistyped is whether something else has made the key a list, say.
+local function unique_mistyped(key)
+  return type(redis.pcall('GET', key)) == 'table'
+end
+
 -- unique_owned is the end of the key's window if id holds the key, else nil. A
 -- key that something else has made a list is not the job's, and must not stop
 -- the jobs that end with it.
