@@ -26,7 +26,7 @@ var (
 		"num", "string.format", "string.sub", "string.char", "string.lower", "string.rep", "table.concat",
 	}
 	declaration = regexp.MustCompile(`^-- (KEYS|ARGV)\[(\d+)(\.\.\w*)?\]\s+\S`)
-	includeLine = regexp.MustCompile(`(?m)^-- include: (\w+)$`)
+	includeLine = regexp.MustCompile(`(?m)^ *-- include: (\w+)$`)
 
 	forbiddenCommands = []string{"KEYS", "SCAN", "LREM", "LRANGE", "XTRIM"}
 	keylessCommands   = []string{"TIME"}

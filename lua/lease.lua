@@ -32,7 +32,6 @@
 -- include: entry
 -- include: records
 -- include: pick
--- include: heal
 -- include: wide
 -- include: tally
 
@@ -64,7 +63,6 @@ redis.call('HLEN', KEYS[6])
 redis.call('LLEN', KEYS[9])
 local minute = minute_turned(KEYS[8], now)
 local cursor_id = stream_id(meta[1]) or false
-local swept_id = stream_id(meta[5]) or ''
 local turn = tonumber(string.match(meta[2] or '', '^[0-3]$') or '0')
 local n = math.min(tonumber(ARGV[2]), 500)
 default_visibility, default_max = tonumber(ARGV[3]), tonumber(ARGV[5])
@@ -90,72 +88,6 @@ local due_gone, due_late, prio_gone, prio_late = {}, {}, {}, {}
 local expired_cut, due_cut, prio_cut = false, false, false
 -- Those in the stream that nobody holds, but for what a hand edit cost its lease.
 local backlog = total - due_count - prio_count - lease_count
-
--- take_expired and take_waiting return whether they were cut short.
-local function take_expired(share)
-  local left = share + 64
-  while share > 0 and left > 0 and pick_open() do
-    local count = math.min(page_size(share, picked, bytes), left)
-    local page = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', num(now), 'WITHSCORES',
-      'LIMIT', expired_at, count)
-    if #page == 0 then return false end
-    local ids = {}
-    for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
-    local found = records(KEYS[1], KEYS[2], ids)
-    local entries = redis.call('HMGET', KEYS[6], unpack(ids))
-    for i, id in ipairs(ids) do
-      if not pick_open() then return false end
-      left = left - skip_cost(found[i] or '')
-      expired_at = expired_at + 1
-      if not found[i] then
-        dropped[#dropped + 1] = id
-      elseif pick(id, found[i], entries[i], tonumber(page[2 * i]) ~= 0, leased_from) then
-        share = share - 1
-      else
-        skipped = skipped + 1
-        -- To the back of those that ran out, so that it hides nobody.
-        if tonumber(page[2 * i]) ~= 0 then
-          lease_args[#lease_args + 1] = num(now)
-          lease_args[#lease_args + 1] = id
-        end
-      end
-    end
-  end
-  return share > 0 and left <= 0
-end
-
--- take_waiting takes from due or prio, whose ids all have records in held. Those
--- that were passed over are late: in due they go to the back, and hide nobody. It
--- returns first where the next look begins.
-local function take_waiting(key, to, at, gone, late, share)
-  local left = share + 64
-  while share > 0 and left > 0 and pick_open() do
-    local count = math.min(page_size(share, picked, bytes), left)
-    local ids = redis.call('ZRANGEBYSCORE', key, '-inf', to, 'LIMIT', at, count)
-    if #ids == 0 then return at, false end
-    local found = redis.call('HMGET', KEYS[2], unpack(ids))
-    local leased = redis.call('ZMSCORE', KEYS[5], unpack(ids))
-    for i, id in ipairs(ids) do
-      if not pick_open() then return at, false end
-      left = left - skip_cost(found[i] or '')
-      at = at + 1
-      if not found[i] then
-        dropped[#dropped + 1] = id
-        gone[#gone + 1] = id
-      elseif leased[i] then
-        gone[#gone + 1] = id
-      elseif pick(id, found[i], false, false, leased_from) then
-        gone[#gone + 1] = id
-        share = share - 1
-      else
-        skipped = skipped + 1
-        late[#late + 1] = num(now)
-        late[#late + 1] = id
-      end
-    end
-  end
-  return at, share > 0 and left <= 0
-end
 
 local renamed, passed = {}, 0
 local function take_fresh(share)
@@ -189,7 +121,73 @@ end
 
 local slots = {}
 if lease_count > 0 and ARGV[7] == '1' then
-  slots[1] = function(share) expired_cut = take_expired(share) end
+  slots[1] = function(share)
+    local left = share + 64
+    expired_cut = false
+    while share > 0 and left > 0 and pick_open() do
+      local count = math.min(page_size(share, picked, bytes), left)
+      local page = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', num(now), 'WITHSCORES',
+        'LIMIT', expired_at, count)
+      if #page == 0 then return end
+      local ids = {}
+      for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
+      local found = records(KEYS[1], KEYS[2], ids)
+      local entries = redis.call('HMGET', KEYS[6], unpack(ids))
+      for i, id in ipairs(ids) do
+        if not pick_open() then return end
+        left = left - skip_cost(found[i] or '')
+        expired_at = expired_at + 1
+        if not found[i] then
+          dropped[#dropped + 1] = id
+        elseif pick(id, found[i], entries[i], tonumber(page[2 * i]) ~= 0, leased_from) then
+          share = share - 1
+        else
+          skipped = skipped + 1
+          -- To the back of those that ran out, so that it hides nobody.
+          if tonumber(page[2 * i]) ~= 0 then
+            lease_args[#lease_args + 1] = num(now)
+            lease_args[#lease_args + 1] = id
+          end
+        end
+      end
+    end
+    expired_cut = share > 0 and left <= 0
+  end
+end
+local take_waiting
+if due_count + prio_count > 0 then
+  -- take_waiting takes from due or prio, whose ids all have records in held. Those
+  -- that were passed over are late: in due they go to the back, and hide nobody. It
+  -- returns where the next look begins, and whether this one was cut short.
+  take_waiting = function(key, to, at, gone, late, share)
+    local left = share + 64
+    while share > 0 and left > 0 and pick_open() do
+      local count = math.min(page_size(share, picked, bytes), left)
+      local ids = redis.call('ZRANGEBYSCORE', key, '-inf', to, 'LIMIT', at, count)
+      if #ids == 0 then return at, false end
+      local found = redis.call('HMGET', KEYS[2], unpack(ids))
+      local leased = redis.call('ZMSCORE', KEYS[5], unpack(ids))
+      for i, id in ipairs(ids) do
+        if not pick_open() then return at, false end
+        left = left - skip_cost(found[i] or '')
+        at = at + 1
+        if not found[i] then
+          dropped[#dropped + 1] = id
+          gone[#gone + 1] = id
+        elseif leased[i] then
+          gone[#gone + 1] = id
+        elseif pick(id, found[i], false, false, leased_from) then
+          gone[#gone + 1] = id
+          share = share - 1
+        else
+          skipped = skipped + 1
+          late[#late + 1] = num(now)
+          late[#late + 1] = id
+        end
+      end
+    end
+    return at, share > 0 and left <= 0
+  end
 end
 if due_count > 0 then
   -- A due job with a priority waits among the priorities from now on.
@@ -298,6 +296,8 @@ if not full and passed < 500 then
 end
 local look = missing > 0 and 500 or full and us % 16 == 0 and 8 or 0
 if look > 0 then
+  -- include: heal
+  local swept_id = stream_id(meta[5]) or ''
   local swept
   swept, healed = heal(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], cursor_id, swept_id, look)
   missing = missing - healed

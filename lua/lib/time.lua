@@ -6,5 +6,11 @@ end
 
 -- Lua keeps 14 digits when it joins a number to a text; ids and times have 16.
 local function num(n)
+  -- Whole numbers cost a fifth of what others do, in halves that fit 32 bits.
+  if n >= 0 and n < 100000000 then return string.format('%d', n) end
+  if n >= 0 and n < 10000000000000000 then
+    local low = n % 100000000
+    return string.format('%d%08d', (n - low) / 100000000, low)
+  end
   return string.format('%.0f', n)
 end
