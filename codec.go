@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"sync"
 )
 
 // Codec turns values into bytes and back. kind is given so that a codec may
@@ -35,8 +37,11 @@ type jsonCodec struct{}
 func (jsonCodec) Encode(_ string, v any) ([]byte, error) { return json.Marshal(v) }
 
 func (jsonCodec) Decode(_ string, data []byte, v any) error {
-	// Not json.Unmarshal, which has no UseNumber: it would turn the 64-bit id
-	// in a map[string]any into its neighbour.
+	if !takesAny(reflect.TypeOf(v)) && json.Unmarshal(data, v) == nil {
+		return nil
+	}
+	// json.Unmarshal has no UseNumber: it would turn the 64-bit id in a
+	// map[string]any into its neighbour. Nor has it the errors of below.
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	if err := dec.Decode(v); err != nil {
@@ -50,4 +55,40 @@ func (jsonCodec) Decode(_ string, data []byte, v any) error {
 		return fmt.Errorf("json: %d bytes after the value, which ends at byte %d", len(rest), end)
 	}
 	return nil
+}
+
+// anyTypes remembers what takesAny has found, by type.
+var anyTypes sync.Map
+
+// takesAny reports whether JSON may put a value of its own choice somewhere in a
+// value of the type, so that it matters how numbers are read. A Decoder that knows
+// how costs twice the time, and for large payloads several times the memory.
+func takesAny(t reflect.Type) bool {
+	if known, ok := anyTypes.Load(t); ok {
+		return known.(bool)
+	}
+	found := holdsInterface(t, map[reflect.Type]bool{})
+	anyTypes.Store(t, found)
+	return found
+}
+
+func holdsInterface(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == nil || t.Kind() == reflect.Interface {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return holdsInterface(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if holdsInterface(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }

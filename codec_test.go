@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"reflect"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -133,4 +137,44 @@ func TestJSONCodec(t *testing.T) {
 			require.Equal(t, in, out)
 		})
 	})
+}
+
+type linked struct {
+	Next *linked
+	More map[string][]linked
+}
+
+// Where an interface may be deep inside, its numbers must not be rounded; where
+// there is none, the faster way is taken.
+func TestAnInterfaceIsFoundWhereverItIs(t *testing.T) {
+	t.Parallel()
+	type deep struct {
+		A []map[string][2]*struct{ B any }
+	}
+	for _, v := range []any{new(any), new(deep), new(map[string]any), new([]any), new(struct{ E error }), new(*deep)} {
+		require.True(t, takesAny(reflect.TypeOf(v)), "%T", v)
+	}
+	require.True(t, takesAny(nil))
+	for _, v := range []any{new(int), new(linked), new([]byte), new(struct{ T time.Time }), new(json.RawMessage), new(map[string]string)} {
+		require.False(t, takesAny(reflect.TypeOf(v)), "%T", v)
+	}
+	var got deep
+	require.NoError(t, jsonCodec{}.Decode("k", []byte(`{"A":[{"x":[{"B":9007199254740993},null]}]}`), &got))
+	require.Equal(t, json.Number("9007199254740993"), got.A[0]["x"][0].B)
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, size := range []int{100, 10_000} {
+		data, err := json.Marshal(parcel{strings.Repeat("x", size)})
+		require.NoError(b, err)
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var p parcel
+				if err := (jsonCodec{}).Decode("parcel", data, &p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
