@@ -51,14 +51,14 @@ func (o *outages) begin(part outage, err error) {
 		o.errs = map[outage]error{}
 	}
 	o.errs[part] = err
+	c := f.worker.client
 	if first {
 		o.since = time.Now()
+		f.worker.teller.tell(func() { c.hooks.outage(context.Background(), err) }) // in order
 	}
 	o.mu.Unlock()
 	if first {
-		c := f.worker.client
 		c.log.Error("pawl: worker cannot reach its queue, and goes on trying", "worker", f.worker.cfg.Name, "error", err)
-		f.worker.teller.tell(func() { c.hooks.outage(context.Background(), err) })
 	}
 }
 
@@ -68,11 +68,13 @@ func (o *outages) end(part outage) {
 	last := len(o.errs) == 1 && o.errs[part] != nil
 	delete(o.errs, part)
 	took := time.Since(o.since)
+	c := f.worker.client
+	if last {
+		f.worker.teller.tell(func() { c.hooks.outage(context.Background(), nil) })
+	}
 	o.mu.Unlock()
 	if last {
-		c := f.worker.client
 		c.log.Info("pawl: worker reaches its queues again", "worker", f.worker.cfg.Name, "took", took)
-		f.worker.teller.tell(func() { c.hooks.outage(context.Background(), nil) })
 	}
 }
 
