@@ -33,7 +33,7 @@ type feed struct {
 	tracks [2]*track
 	landed chan *track // whose round trip has ended
 	enough int         // finished jobs that are worth a second round trip
-	resume time.Time   // send nothing before; of loop alone
+	resume time.Time   // send nothing before; zero once that was heeded; of loop alone
 
 	extender extender
 	// cautious until: after an outage no expired lease is taken for one
@@ -156,7 +156,7 @@ func (f *feed) wait() *track {
 		next = time.Time{} // then it is not time that is waited for
 	}
 	f.mu.Unlock()
-	pausing := time.Now().Before(f.resume)
+	pausing := !f.resume.IsZero() // whatever the clock says: gather has found it too early
 	if pausing {
 		next = f.resume
 	}

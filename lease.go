@@ -25,6 +25,7 @@ type leased struct {
 	crashes                  int
 	suspect                  bool
 	sent                     time.Time // when the lease was asked for
+	until                    time.Time // to which it was renewed; zero if it was not
 	now                      time.Time // by the server's clock
 }
 
@@ -72,7 +73,10 @@ func (f *feed) leaseCall(t *track, outage bool) *call {
 			f.worker.leastCrashes, l.suspect, time.Now().After(f.cautious) && !f.unrenewed, strconv.FormatUint(jobid.NewLow(), 10)}}
 	t.leasing = l
 	if outage {
-		f.yield(l) // it may take long, and other queues need the slots
+		// It may take long, and other queues need the slots: this one does not even
+		// wait for any.
+		f.yield(l)
+		f.worker.slots.rest(f.index)
 	}
 	return l.call
 }
@@ -228,7 +232,8 @@ type relet struct {
 }
 
 // await keeps a newer lease until the answer tells whether the outcome was stored
-// before it. A suspect keeps no slot: it goes back, and comes again.
+// before it, and has it renewed. A suspect keeps no slot, nor the right to run: it
+// goes back, and comes again.
 func (r *run) await(l leased, room bool) (took bool) {
 	room = room && !l.suspect
 	if r.next == nil {
@@ -250,13 +255,13 @@ func (f *feed) answered(out *outcome, held bool) {
 	if next == nil {
 		return
 	}
+	started := false
 	if held {
 		f.adopt(out.run, next.leased)
+	} else {
+		started = f.start(next.leased, next.room && !next.suspect)
 	}
-	if next.room && (held || !f.start(next.leased, true)) {
+	if next.room && !started {
 		f.worker.slots.give(f.index, 1)
-	}
-	if !held && !next.room {
-		f.start(next.leased, false)
 	}
 }

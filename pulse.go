@@ -126,9 +126,7 @@ func (f *feed) inspect(now time.Time) (every time.Duration, next time.Time, hurr
 	f.mu.Unlock()
 	// The hooks are told beside: they may be slow, and clocks run on.
 	for _, r := range lost {
-		if r.lose() {
-			f.worker.teller.tell(r.tellLost)
-		}
+		r.reportLost()
 	}
 	for _, r := range stuck {
 		f.worker.teller.tell(r.reportStuck)
@@ -153,7 +151,11 @@ func (f *feed) renew() error {
 	f.mu.Lock()
 	var all []extension
 	for _, r := range f.running {
-		all = append(all, extension{r, r.token, r.visibility})
+		e := extension{r, r.token, r.visibility}
+		if r.next != nil {
+			e.token = r.next.token // the older one is no longer valid
+		}
+		all = append(all, e)
 	}
 	f.mu.Unlock()
 	for len(all) > 0 {
@@ -194,6 +196,9 @@ func (f *feed) extend(batch []extension) error {
 		default:
 			f.mu.Lock()
 			e.run.until = c.first.Add(e.visibility)
+			if next := e.run.next; next != nil && next.token == e.token {
+				next.until = e.run.until
+			}
 			f.mu.Unlock()
 		}
 	}
@@ -214,7 +219,7 @@ func (f *feed) lose(e extension) {
 	f.mu.Lock()
 	current := f.running[e.run.id] == e.run && e.run.token == e.token && !e.run.finished
 	f.mu.Unlock()
-	if current && e.run.lose() {
-		f.worker.teller.tell(e.run.tellLost)
+	if current {
+		e.run.reportLost()
 	}
 }

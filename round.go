@@ -154,10 +154,24 @@ func (f *feed) land(t *track) bool {
 		f.receive(t, l)
 	}
 	settled := f.afterRound(t, failure)
-	for _, tell := range news {
-		tell()
-	}
+	tellAll(news)
 	return settled
+}
+
+// tellAll calls each, also if one ends its goroutine.
+func tellAll(news []func()) {
+	for i, tell := range news {
+		func() {
+			told := false
+			defer func() {
+				if !told {
+					tellAll(news[i+1:])
+				}
+			}()
+			tell()
+			told = true
+		}()
+	}
 }
 
 // afterRound begins or ends an outage and reports whether all is well.

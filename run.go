@@ -63,6 +63,9 @@ func newRun(f *feed, l leased) *run {
 	r.decided = r.own == nil || r.own.own == nil
 	r.obey(policy{})
 	r.until = r.leaseEnd(l.sent)
+	if l.until.After(r.until) {
+		r.until = l.until
+	}
 	return r
 }
 
@@ -83,10 +86,11 @@ func (r *run) obey(own policy) {
 }
 
 // decide asks the job's type for its policy. The codec and JobOptions are the
-// user's code, which may take its time: so not before the job has started.
-func (r *run) decide() {
+// user's code, which may take its time: so not before the job has started. If its
+// context has ended meanwhile, the outcome is that, and the handler is not called.
+func (r *run) decide() *outcome {
 	if r.decided {
-		return
+		return nil
 	}
 	own := r.own.own(r.rec.Kind, r.rec.Payload)
 	job := *r.job // others may be looking at it
@@ -95,6 +99,14 @@ func (r *run) decide() {
 	r.obey(own)
 	r.feed.mu.Unlock()
 	r.beSeen()
+	switch cause := context.Cause(r.ctx); {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
+		return &outcome{run: r, verb: verbRelease, unrun: true, event: r.event(nil)}
+	default:
+		return r.conclude(cause)
+	}
 }
 
 // beSeen has pulse look at a run whose lease or timeout ends before it would.
@@ -163,8 +175,9 @@ func (r *run) execute() {
 		r.feed.finish(out)
 	}()
 	hooks := &r.feed.worker.client.hooks
-	r.decide()
-	out = r.unrun()
+	if out = r.decide(); out == nil {
+		out = r.unrun()
+	}
 	if strings.Contains(r.flags, "x") {
 		r.job.Logger().Warn("pawl: the job's lease ran out: its worker died or hung", "crashes", r.job.Crashes, "runs again", out == nil)
 		hooks.crashed(r.ctx, r.event(nil))
@@ -234,20 +247,17 @@ func (r *run) uniqueKey() string {
 	return r.rec.Unique.Key
 }
 
-// reportLost ends the handler's context because its lease is gone, once.
+// reportLost ends the handler's context because its lease is gone, and has the hooks
+// told, once.
 func (r *run) reportLost() {
-	if r.lose() {
-		r.tellLost()
-	}
-}
-
-// lose ends the handler's context, and reports whether it was the first to.
-func (r *run) lose() (first bool) {
 	r.feed.mu.Lock()
-	defer r.feed.mu.Unlock()
-	first, r.lost = !r.lost, true
+	again := r.lost
+	r.lost = true
+	r.feed.mu.Unlock()
 	r.cancel(ErrLeaseLost)
-	return first
+	if !again {
+		r.feed.worker.teller.tell(r.tellLost)
+	}
 }
 
 func (r *run) tellLost() {

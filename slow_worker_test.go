@@ -119,3 +119,56 @@ func TestASlowHookDoesNotDelayTheEndOfALease(t *testing.T) {
 		e.Pass(4 * time.Hour)
 	})
 }
+
+// A handler is not called for a run that was over before its options were known.
+func TestAJobWhoseRunEndsWhileItIsDecodedIsNotHandled(t *testing.T) {
+	t.Parallel()
+	const long = 2 * time.Minute
+	for name, c := range map[string]struct {
+		during           func(e *env, q *pawl.Queue, id pawl.ID, stop func() error)
+		ends             string
+		tries, cancelled int64
+	}{
+		"it was cancelled": {func(e *env, q *pawl.Queue, id pawl.ID, _ func() error) {
+			_ = q.Cancel(context.Background(), id)
+			e.Pass(2 * long)
+		}, "", 0, 1},
+		"its worker stopped": {func(_ *env, _ *pawl.Queue, _ pawl.ID, stop func() error) { _ = stop() }, "", 0, 0},
+		"its timeout passed": {func(*env, *pawl.Queue, pawl.ID, func() error) {}, "retry", 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, e *env) {
+				decoding := make(chan struct{}, 9)
+				e.Client = e.NewClient(pawl.Config{Codec: heavyCodec{func() {
+					decoding <- struct{}{}
+					<-time.After(long)
+				}}})
+				q := e.Queue("mail")
+				timeout := 3 * long
+				if c.ends == "retry" {
+					timeout = time.Minute
+				}
+				job, err := q.Enqueue(t.Context(), optioned{N: 7, Tries: 3}, pawl.Timeout(timeout))
+				require.NoError(t, err)
+				w := e.Worker("mail", pawl.WorkerConfig{})
+				handled := 0
+				pawl.Handle(w, func(context.Context, *pawl.Job[optioned]) error { handled++; return nil })
+				stop := e.Start(w)
+				<-decoding
+				c.during(e, q, job.ID, stop)
+				if c.ends != "" {
+					e.Log.Wait(t, c.ends, 1)
+				}
+				_ = stop()
+				e.Pass(2 * long)
+				require.Zero(t, handled)
+				require.Empty(t, e.Log.Of("started"))
+				s, err := q.Stats(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, c.tries, s.Total.Failed)
+				require.Equal(t, c.cancelled, s.Total.Cancelled)
+			})
+		})
+	}
+}

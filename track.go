@@ -61,11 +61,15 @@ func (f *feed) beside(t *track) *track {
 // has left comes first. Two round trips are under way only if the second is
 // worth its while: it would else take from the batches of both.
 func (f *feed) free(out bool) *track {
+	if time.Now().Before(f.resume) {
+		return nil
+	}
+	f.resume = time.Time{}
 	t := f.tracks[0]
 	if t.calls != nil || t.clear() && f.tracks[1].calls == nil && !f.tracks[1].clear() {
 		t = f.tracks[1]
 	}
-	if t.calls != nil || f.beside(t).calls != nil && (out || len(f.finished) < f.enough) || time.Now().Before(f.resume) {
+	if t.calls != nil || f.beside(t).calls != nil && (out || len(f.finished) < f.enough) {
 		return nil
 	}
 	return t

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -105,4 +106,105 @@ func TestALeaseDuringAnOutageHoldsNoSlot(t *testing.T) {
 	require.Len(t, calls, 1)
 	require.Equal(t, 3, calls[0].args[1])
 	require.Equal(t, 3, w.slots.used)
+}
+
+// While the answer is awaited the lease may run out, and come again as that of a
+// suspect, without the slot's room and the right to run that the first one had.
+func TestAnAwaitedLeaseThatComesAgainAsASuspectGoesBack(t *testing.T) {
+	t.Parallel()
+	w, _ := newPuppetWorker(t)
+	w.runners = newRunners(func(*run) {})
+	fd := w.feeds[0]
+	r := puppetRuns(fd, 1)[0]
+	r.finished = true
+	fd.finished = append(fd.finished, &outcome{run: r, verb: verbRetry, counter: "retried"})
+	p := fd.group(fd.tracks[0], verbRetry)
+	require.Equal(t, 1, w.slots.take(0, 1))
+	again := leased{id: r.id, token: "1750000000300000-abc", record: seedRecord, sent: time.Now()}
+	require.True(t, fd.start(again, true))
+	again.token, again.suspect = "1750000000400000-abc", true
+	require.False(t, fd.start(again, true))
+	p.call.reply = "k"
+	fd.apply(fd.tracks[0], verbRetry, p)
+	require.False(t, fd.running[r.id].suspect)
+	require.Len(t, fd.finished, 1)
+	require.True(t, fd.running[r.id].slotless, "it is not run")
+	require.Zero(t, w.slots.used)
+	require.True(t, w.suspect.TryLock(), "it was nobody's, and still is")
+}
+
+func TestAnAwaitedLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
+	w, server := newPuppetWorker(t)
+	w.runners = newRunners(func(*run) {})
+	fd := w.feeds[0]
+	r := puppetRuns(fd, 1)[0]
+	r.finished, r.sent = true, true
+	old := leased{id: r.id, token: "1750000000300000-abc", record: seedRecord, sent: time.Now().Add(-time.Minute)}
+	require.True(t, fd.start(old, true))
+	server.replies = writeReply("k")
+	require.NoError(t, fd.renew())
+	require.Greater(t, time.Until(r.next.until), 20*time.Second)
+	require.True(t, newRun(fd, r.next.leased).until.Equal(r.next.until))
+}
+
+// A queue that cannot be reached does not take part in the sharing of slots, be it
+// that it would like to have more of them.
+func TestAProbeDuringAnOutageLeavesOtherQueuesTheirSlots(t *testing.T) {
+	t.Parallel()
+	for _, strict := range []bool{false, true} {
+		c, _ := newPuppet(t)
+		w, err := NewWorker(c, WorkerConfig{Queues: Queues("away", "here"), Concurrency: 2, Strict: strict})
+		require.NoError(t, err)
+		w.slots.rest(0)
+		require.Equal(t, 1, w.slots.take(1, 1), "a long job")
+		w.outages.begin(outage{feed: w.feeds[0]}, context.DeadlineExceeded)
+		_, calls := w.feeds[0].gather()
+		require.Len(t, calls, 1)
+		for range 3 {
+			require.Equal(t, 1, w.slots.take(1, 2))
+			w.slots.give(1, 1)
+		}
+	}
+}
+
+// The pause after a failed round trip ends, however late loop looks at the clock.
+func TestThePauseAfterAFailureEndsByItself(t *testing.T) {
+	t.Parallel()
+	w, _ := newPuppetWorker(t)
+	fd := w.feeds[0]
+	fd.resume = time.Now().Add(20 * time.Millisecond)
+	tr, _ := fd.gather()
+	require.Nil(t, tr)
+	<-time.After(time.Until(fd.resume)) // as if it had not run meanwhile
+	woken := make(chan struct{})
+	go func() { fd.wait(); close(woken) }()
+	select {
+	case <-woken:
+	case <-time.After(time.Minute):
+		require.Fail(t, "it waits for nothing")
+	}
+	tr, _ = fd.gather()
+	require.NotNil(t, tr)
+}
+
+func TestAllHooksAreToldThoughOneEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	var told []int
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var news []func()
+		for i := range 6 {
+			news = append(news, func() {
+				told = append(told, i)
+				if i%2 == 1 {
+					runtime.Goexit()
+				}
+			})
+		}
+		tellAll(news)
+	}()
+	<-done
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, told)
 }
