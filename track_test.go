@@ -9,6 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// runNothing has jobs only take their slots.
+func runNothing(t *testing.T, w *Worker) {
+	t.Helper()
+	w.runners = newRunners(func(*run) {})
+	t.Cleanup(func() { close(w.runners.stop) })
+}
+
 // While the outcome of a job is on its way on one track, the other is answered a
 // newer lease of it. What becomes of that is for the answer to say.
 func TestANewerLeaseWaitsForTheAnswerToTheOutcome(t *testing.T) {
@@ -33,7 +40,7 @@ func TestANewerLeaseWaitsForTheAnswerToTheOutcome(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w, _ := newPuppetWorker(t)
-			w.runners = newRunners(func(*run) {}) // it only takes the slot
+			runNothing(t, w)
 			fd := w.feeds[0]
 			fd.index = 0
 			first, second := fd.tracks[0], fd.tracks[1]
@@ -113,7 +120,7 @@ func TestALeaseDuringAnOutageHoldsNoSlot(t *testing.T) {
 func TestAnAwaitedLeaseThatComesAgainAsASuspectGoesBack(t *testing.T) {
 	t.Parallel()
 	w, _ := newPuppetWorker(t)
-	w.runners = newRunners(func(*run) {})
+	runNothing(t, w)
 	fd := w.feeds[0]
 	r := puppetRuns(fd, 1)[0]
 	r.finished = true
@@ -136,7 +143,7 @@ func TestAnAwaitedLeaseThatComesAgainAsASuspectGoesBack(t *testing.T) {
 func TestAnAwaitedLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	w, server := newPuppetWorker(t)
-	w.runners = newRunners(func(*run) {})
+	runNothing(t, w)
 	fd := w.feeds[0]
 	r := puppetRuns(fd, 1)[0]
 	r.finished, r.sent = true, true
