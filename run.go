@@ -14,8 +14,8 @@ import (
 )
 
 // run is a job that a worker holds, from its lease to its stored outcome. What
-// changes after newRun is guarded by the feed's mutex; of that job, policy and ctx
-// change once, in decide, and only others than the run's own goroutine need it.
+// changes after newRun is guarded by the feed's mutex. Of that, job, policy and ctx
+// change once, in decide: the run's own goroutine reads them without it.
 type run struct {
 	feed   *feed
 	id     string

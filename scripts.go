@@ -48,9 +48,9 @@ var (
 )
 
 // loadScript puts the files named by "-- include:" lines in the place of those
-// lines. One that only a branch needs stands in it: to make a function that is not
-// called costs Redis as much as a small command. It panics on a missing file: that is a build that cannot work at all,
-// found by any test.
+// lines. One that only a branch needs stands in it: to make a function costs Redis
+// something, whether or not it is called (docs/performance.md). It panics on a
+// missing file: that is a build that cannot work at all, found by any test.
 func loadScript(name string) *script {
 	var body strings.Builder
 	for line := range strings.Lines(readLua(name)) {

@@ -6,7 +6,7 @@ end
 
 -- Lua keeps 14 digits when it joins a number to a text; ids and times have 16.
 local function num(n)
-  -- Whole numbers cost a fifth of what others do, in halves that fit 32 bits.
+  -- '%d' costs less than '%.0f'; in halves it fits a Redis of 32 bits.
   if n >= 0 and n < 100000000 then return string.format('%d', n) end
   if n >= 0 and n < 10000000000000000 then
     local low = n % 100000000
