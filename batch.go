@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,28 +35,37 @@ type batcher struct {
 	mu sync.Mutex
 	// waiting groups have not been sent.
 	waiting []*group
-	// active flushers run; stalled ones of them wait for an answer that is late.
-	active, stalled int
+	active  []*flusher
+	// alarmed: an alarm is set, to look whether the calls under way have stalled.
+	alarmed bool
+}
+
+// A flusher sends one call after another while groups wait.
+type flusher struct {
+	since time.Time // when its call was begun; zero between two calls
 }
 
 // group is the jobs of one caller, enqueued together or not at all. Its state
 // is guarded by the batcher's mutex.
 type group struct {
 	items []*item
+	one   [1]*item // of most groups: items is made of it
 	size  int
-	done  chan struct{} // closed when err and the results stand
-	left  chan struct{} // closed when the caller has stopped waiting
+	done  chan struct{}   // closed when err and the results stand
+	left  <-chan struct{} // closed when the caller is about to stop waiting
 	err   error
 
 	call    *call // that carries it
 	flying  bool  // an attempt is under way
 	unsure  bool  // an attempt may have run
-	gone    bool  // the caller has stopped waiting, and left is closed
+	gone    bool  // the caller has stopped waiting
 	refusal error // of the last attempt that was refused
 }
 
 func newGroup(it *item) *group {
-	return &group{items: []*item{it}, size: it.size(), done: make(chan struct{}), left: make(chan struct{})}
+	g := &group{size: it.size(), done: make(chan struct{})}
+	g.items = append(g.one[:0], it)
+	return g
 }
 
 func (g *group) add(it *item) {
@@ -73,6 +83,7 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	g.left = ctx.Done()
 	b.mu.Lock()
 	b.waiting = append(b.waiting, g)
 	b.start()
@@ -90,7 +101,6 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 	default:
 	}
 	g.gone = true
-	close(g.left)
 	if g.unsure || g.flying && !g.call.withdraw() {
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
 	}
@@ -100,23 +110,49 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 	return context.Cause(ctx)
 }
 
-// start runs a flusher if there is work and none that will come to it soon.
+// start runs a flusher if groups wait and none will come to them soon. A flusher
+// that is between two calls takes them itself.
 func (b *batcher) start() {
-	if len(b.waiting) > 0 && b.active == b.stalled && b.active < maxFlushers {
-		b.active++
-		go b.flush()
+	if len(b.waiting) == 0 || len(b.active) == maxFlushers {
+		return
+	}
+	var late time.Duration // of the last call that was begun
+	for i, f := range b.active {
+		if f.since.IsZero() {
+			return
+		}
+		if d := time.Since(f.since); i == 0 || d < late {
+			late = d
+		}
+	}
+	if len(b.active) == 0 || late >= stallAfter {
+		f := &flusher{}
+		b.active = append(b.active, f)
+		go b.flush(f)
+	} else if !b.alarmed {
+		b.alarmed = true
+		time.AfterFunc(stallAfter-late, b.alarm)
 	}
 }
 
-func (b *batcher) flush() {
+// alarm is one for all calls that come and go meanwhile: a timer for each would
+// cost more than most other things that are done for a job.
+func (b *batcher) alarm() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.alarmed = false
+	b.start()
+}
+
+func (b *batcher) flush(f *flusher) {
 	l := b.q.lanes.get()
 	defer b.q.lanes.put(l)
 	for {
-		groups := b.take()
+		groups := b.take(f)
 		if groups == nil {
 			return
 		}
-		b.commit(l, groups)
+		b.commit(f, l, groups)
 		// Callers who were just answered often have another job: it shall share
 		// the next call rather than wait for it.
 		runtime.Gosched()
@@ -124,7 +160,7 @@ func (b *batcher) flush() {
 }
 
 // take is the groups of the next call, or nil, and then the flusher has ended.
-func (b *batcher) take() []*group {
+func (b *batcher) take(f *flusher) []*group {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var groups []*group
@@ -144,14 +180,15 @@ func (b *batcher) take() []*group {
 	clear(b.waiting)
 	b.waiting = b.waiting[:0]
 	if groups == nil {
-		b.active--
+		b.active = slices.DeleteFunc(b.active, func(a *flusher) bool { return a == f })
 	}
 	return groups
 }
 
 // commit sends one call until it is answered or nobody waits for it.
-func (b *batcher) commit(l *lane, groups []*group) {
-	defer b.watch()()
+func (b *batcher) commit(f *flusher, l *lane, groups []*group) {
+	b.begin(f)
+	defer b.end(f)
 	seq := l.next()
 	var c *call
 	for n := 0; ; n++ {
@@ -177,7 +214,7 @@ func (b *batcher) commit(l *lane, groups []*group) {
 			// One caller's key of a wrong type must not be every caller's error.
 			b.land(groups, c)
 			for _, g := range groups {
-				b.commit(l, []*group{g})
+				b.commit(f, l, []*group{g})
 			}
 			return
 		}
@@ -207,28 +244,18 @@ func pause(groups []*group, d time.Duration) {
 	}
 }
 
-// watch lets other flushers go ahead if the call takes long; what it returns
-// ends the watch.
-func (b *batcher) watch() (end func()) {
-	var late, ended bool
-	timer := time.AfterFunc(stallAfter, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if !ended {
-			late = true
-			b.stalled++
-			b.start()
-		}
-	})
-	return func() {
-		timer.Stop()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		ended = true
-		if late {
-			b.stalled--
-		}
-	}
+// begin and end mark a call as under way: while it is late others may go ahead.
+func (b *batcher) begin(f *flusher) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f.since = time.Now()
+	b.start()
+}
+
+func (b *batcher) end(f *flusher) {
+	b.mu.Lock()
+	f.since = time.Time{}
+	b.mu.Unlock()
 }
 
 // launch marks the groups as under way. Those whose callers left are dropped,

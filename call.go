@@ -274,7 +274,7 @@ const enqueueTimeout = 5 * time.Second
 
 func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, enqueueTimeout)
 }

@@ -10,7 +10,7 @@ import (
 // handler is what a worker knows of a kind.
 type handler struct {
 	run Handler
-	// policy is what Handle was given.
+	// policy is what Handle and Define were given.
 	policy policy
 	// own reads the policy of the type from a job's arguments; nil if it has none.
 	own func(kind string, payload []byte) policy
@@ -44,11 +44,14 @@ func Handle[T Args](w *Worker, fn func(context.Context, *Job[T]) error, opts ...
 
 // Handle registers the handler for the kind; see the function Handle.
 func (k Kind[T]) Handle(w *Worker, fn func(context.Context, *Job[T]) error, opts ...HandleOption) {
-	own := func(string, []byte) policy {
-		p, _ := typePolicy(k.opts)
-		return p
+	p, err := typePolicy(k.opts)
+	if err != nil {
+		w.errs = append(w.errs, fmt.Errorf("kind %q: %w", k.kind, err))
 	}
-	register(w, k.kind, fn, own, opts)
+	register(w, k.kind, fn, nil, opts)
+	if h := w.handlers[k.kind]; h != nil {
+		h.policy = h.policy.over(p) // which no arguments change
+	}
 }
 
 // HandleRaw registers a handler that sees bytes. See Handle.

@@ -1,9 +1,11 @@
 package pawl
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -50,6 +52,17 @@ func TestDefine(t *testing.T) {
 		t.Parallel()
 		require.ErrorIs(t, checkArgs(Define[int]("a\nb").Args(1)), ErrInvalid)
 		require.ErrorIs(t, checkArgs(Kind[int]{}.Args(1)), ErrInvalid)
+	})
+	t.Run("reports a policy that makes no sense to the worker too", func(t *testing.T) {
+		t.Parallel()
+		c, err := New(redis.NewClient(&redis.Options{}), Config{})
+		require.NoError(t, err)
+		w, err := NewWorker(c, WorkerConfig{Queues: Queues("q")})
+		require.NoError(t, err)
+		Define[int]("n", MaxAttempts(-1)).Handle(w, func(context.Context, *Job[int]) error { return nil })
+		err = w.Run(t.Context())
+		require.ErrorIs(t, err, ErrInvalid)
+		require.ErrorContains(t, err, `kind "n": JobOptions: `)
 	})
 	t.Run("does not hide a type that has methods of its own", func(t *testing.T) {
 		t.Parallel()

@@ -63,7 +63,7 @@ var modelBugs = []modelBug{
 	{"settle counts twice", "settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"},
 	{"a failed attempt is not counted", "retry", "if counter == 'retried' then", "if false then"},
 	{"stats take what was given back for running", "stats", "'(' .. now_text, '+inf')", "'-inf', '+inf')"},
-	{"nobody is told of what is left", "lease", "wake_push(KEYS[9], ready, 0)", ""},
+	{"nobody is told of what is left", "lease", "tokens = ready", "tokens = 0"},
 	// Operating a queue.
 	{"a paused queue is leased from", "lease", "if paused > now then", "if paused > now + 3000 then"},
 	{"a resume is not heard", "pause", "redis.call('HDEL', KEYS[1], 'paused')", ""},

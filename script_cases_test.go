@@ -8,7 +8,7 @@ import (
 // writes are the calls that change something, each with the state that it
 // needs: one of every kind, for the tests of what is true of all.
 var writes = map[string]func(r *rig) shot{
-	"enqueue": func(r *rig) shot { return r.enqueueShot(nil, newJob{rec(), ""}, newJob{rec(), ""}) },
+	"enqueue": func(r *rig) shot { r.fresh(1); return r.enqueueShot(nil, newJob{rec(), ""}, newJob{rec(), ""}) },
 	"enqueue with a delay": func(r *rig) shot {
 		return r.enqueueShot(nil, newJob{rec(long), "d 5000 0 0 d 0"}, newJob{rec(long), "a 253402300799999 0 0 d 0"})
 	},

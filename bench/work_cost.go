@@ -2,8 +2,15 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 )
+
+var costs = []metric{
+	{name: "Redis CPU, enqueue", unit: "µs"}, {name: "Redis CPU, drain", unit: "µs"},
+	{name: "commands, enqueue", unit: "a job"}, {name: "commands, drain", unit: "a job"},
+	{name: "round trips, enqueue", unit: "a job"}, {name: "round trips, drain", unit: "a job"},
+}
 
 func costWorkloads() []workload {
 	return []workload{
@@ -14,12 +21,16 @@ func costWorkloads() []workload {
 			},
 		},
 		{
-			name: "cost", title: "a job in batches", needs: []need{needsRedis}, do: cost,
-			metrics: []metric{
-				{name: "Redis CPU, enqueue", unit: "µs"}, {name: "Redis CPU, drain", unit: "µs"},
-				{name: "commands, enqueue", unit: "a job"}, {name: "commands, drain", unit: "a job"},
-				{name: "round trips, enqueue", unit: "a job"}, {name: "round trips, drain", unit: "a job"},
-			},
+			name: "cost", title: "a job in batches", needs: []need{needsRedis}, metrics: costs,
+			do: func(ctx context.Context, r *run) ([]float64, error) { return r.cost(ctx, 0, drainSlots) },
+		},
+		{
+			name: "cost-10", title: "a job, callers and slots: 10", n: 50_000, short: 500, needs: []need{needsRedis}, metrics: costs,
+			do: func(ctx context.Context, r *run) ([]float64, error) { return r.cost(ctx, 10, 10) },
+		},
+		{
+			name: "cost-1", title: "a job, callers and slots: 1", n: 20_000, short: 200, needs: []need{needsRedis},
+			metrics: append(slices.Clone(costs), metric{name: "Redis CPU, a bare PING", unit: "µs"}), do: costOfOne,
 		},
 		{
 			name: "quiescent", title: "commands of Redis when idle, slots: 10", n: 10, short: 10, once: true, needs: []need{needsQueue, needsRedis},
@@ -60,13 +71,17 @@ func memory(ctx context.Context, r *run) ([]float64, error) {
 	}, err
 }
 
-func cost(ctx context.Context, r *run) ([]float64, error) {
-	enqueue, err := r.spent(ctx, func() error { return r.fill(ctx, payload) })
+// cost is what the server does for a job that some callers enqueue, or none in bulk,
+// and some slots run.
+func (r *run) cost(ctx context.Context, callers, slots int) ([]float64, error) {
+	enqueue, err := r.spent(ctx, func() error {
+		return r.enqueue(ctx, load{N: r.n, Bytes: payload, Callers: callers})
+	})
 	if err != nil {
 		return nil, err
 	}
 	drain, err := r.spent(ctx, func() error {
-		_, _, err := r.drain(ctx, work{Slots: drainSlots})
+		_, _, err := r.drain(ctx, work{Slots: slots})
 		return err
 	})
 	each := func(total float64) float64 { return total / float64(r.n) }
@@ -75,6 +90,23 @@ func cost(ctx context.Context, r *run) ([]float64, error) {
 		each(float64(enqueue.Commands)), each(float64(drain.Commands)),
 		each(float64(enqueue.Trips)), each(float64(drain.Trips)),
 	}, err
+}
+
+// costOfOne has a measure beside it that is the machine's and not the system's.
+func costOfOne(ctx context.Context, r *run) ([]float64, error) {
+	values, err := r.cost(ctx, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	pings, err := r.spent(ctx, func() error {
+		for range r.n {
+			if err := r.store.redis.rdb.Ping(ctx).Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return append(values, float64(pings.CPU.Microseconds())/float64(r.n)), err
 }
 
 // spent is what the server did for it.

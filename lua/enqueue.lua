@@ -35,24 +35,33 @@ if seen then return seen end
 local us = now_us()
 local now = math.floor(us / 1000)
 local ready_from = math.ceil(us / 1000)
-local last = redis.call('HGET', KEYS[6], 'last')
-local homes = redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2])
-redis.call('ZCARD', KEYS[3])
-redis.call('ZCARD', KEYS[4])
-redis.call('HLEN', KEYS[5])
+local meta = redis.call('HMGET', KEYS[6], 'last', 'n:enqueued')
 local minute = minute_turned(KEYS[7], now)
 local waiting = redis.call('LLEN', KEYS[8])
-last = tonumber(string.match(last or '', '^%d+$') or '')
+local last = tonumber(string.match(meta[1] or '', '^%d+$') or '')
 local healed = 0
 if not last then
   -- The hash was lost: ids must still rise above what the stream has seen.
-  if homes > 0 then healed = 1 end
+  if redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2]) > 0 then healed = 1 end
   local top = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
   last = tonumber(top[1] and string.match(top[1][1], '^%d+') or '0')
 end
 us = math.max(us, last + 1)
 -- Above 2^53 two ids would be one. The clock gets there in the year 2255.
 if us > 9007199254740000 then return redis.error_reply('ERR pawl: the last id is of the year 2255') end
+
+-- Jobs that only enter the stream need no look at the other keys: an XADD to
+-- anything else is refused, and is the first write.
+for i = 5, #ARGV, 3 do
+  if ARGV[i] ~= '' then
+    redis.call('XLEN', KEYS[1])
+    redis.call('HLEN', KEYS[2])
+    redis.call('ZCARD', KEYS[3])
+    redis.call('ZCARD', KEYS[4])
+    redis.call('HLEN', KEYS[5])
+    break
+  end
+end
 
 local first = us
 local marks, holders = {}, {}
@@ -120,8 +129,9 @@ for _, entry in ipairs(keys) do
 end
 minute_note(KEYS[7], KEYS[6], minute)
 if added > 0 then
-  redis.call('HSET', KEYS[6], 'last', num(us - 1))
-  tally(KEYS[6], 'n:enqueued', added)
+  local enqueued_text = tally_sum(meta[2], added)
+  redis.call('HSET', KEYS[6], 'last', num(us - 1), 'n:enqueued', enqueued_text or meta[2])
+  if not enqueued_text then tally(KEYS[6], 'n:enqueued', added) end
 end
 if #holders > 0 then tally(KEYS[6], 'n:duplicate', #holders) end
 healed = healed + unique_orphans

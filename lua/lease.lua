@@ -29,6 +29,7 @@
 -- include: head
 -- include: runs
 -- include: wake
+-- include: full
 -- include: entry
 -- include: records
 -- include: pick
@@ -55,12 +56,12 @@ if list then
   return reply
 end
 
-local meta = redis.call('HMGET', KEYS[7], 'cursor', 'turn', 'fence', 'paused', 'swept')
+local meta = redis.call('HMGET', KEYS[7], 'cursor', 'turn', 'fence', 'paused', 'swept', 'n:started')
 local total = redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2])
 local due_count, prio_count = redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4])
 local lease_count = redis.call('ZCARD', KEYS[5])
 redis.call('HLEN', KEYS[6])
-redis.call('LLEN', KEYS[9])
+local waiting = redis.call('LLEN', KEYS[9])
 local minute = minute_turned(KEYS[8], now)
 local cursor_id = stream_id(meta[1]) or false
 local turn = tonumber(string.match(meta[2] or '', '^[0-3]$') or '0')
@@ -73,9 +74,10 @@ token = fence_text .. '-' .. ARGV[4]
 -- A lease never ends before its time: its start is rounded up.
 local leased_from = math.ceil(us / 1000)
 
-redis.call('DEL', KEYS[9])
+write_when_full(KEYS[5])
 local paused = tonumber(string.match(meta[4] or '', '^%d+$') or '0')
 if paused > now then
+  redis.call('DEL', KEYS[9])
   local answer = num(paused - now) .. ' ' .. token
   lane_keep(KEYS[10], ARGV[1], answer)
   return { num(now), num(paused - now), token }
@@ -280,9 +282,11 @@ if widens then
   redis.call('ZREM', KEYS[5], wide_text)
 end
 if picked > 0 or cursor_id ~= meta[1] then
+  local started_text = tally_sum(meta[6], picked)
   redis.call('HSET', KEYS[7], 'cursor', cursor_id or '0-0', 'turn', string.sub('1230', turn + 1, turn + 1),
-    'fence', #renamed > 1 and num(fence_us + #renamed - 1) or fence_text)
-  tally(KEYS[7], 'n:started', picked)
+    'fence', #renamed > 1 and num(fence_us + #renamed - 1) or fence_text,
+    'n:started', started_text or meta[6])
+  if not started_text then tally(KEYS[7], 'n:started', picked) end
   if crashed > 0 then tally(KEYS[7], 'n:crashed', crashed) end
 end
 
@@ -305,7 +309,6 @@ if look > 0 then
   if healed > 0 then
     if picked + #dropped == 0 then minute_note(KEYS[8], KEYS[7], minute) end
     tally(KEYS[7], 'n:healed', healed)
-    if not full then wake_push(KEYS[9], healed, 0) end
   end
 end
 
@@ -313,8 +316,9 @@ end
 local after = '(' .. num(now)
 local soonest = due_count > 0 and redis.call('ZRANGEBYSCORE', KEYS[3], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 soonest = soonest and tonumber(soonest)
+local tokens = healed
 if full and backlog >= picked + 2 then
-  wake_push(KEYS[9], 2, 0)
+  tokens = 2
 elseif full then
   local ready = redis.call('ZCOUNT', KEYS[5], '-inf', num(now)) - skipped
   if ready < 0 then ready = 0 end
@@ -325,11 +329,16 @@ elseif full then
       redis.call('ZCARD', KEYS[5]) - redis.call('ZCARD', KEYS[3]) - redis.call('ZCARD', KEYS[4])
   end
   if ready < 1 and soonest and soonest <= now + 10000 then ready = 1 end
-  wake_push(KEYS[9], ready, 0)
+  tokens = ready
 else
   local lapse = redis.call('ZRANGEBYSCORE', KEYS[5], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   if lapse and (not soonest or tonumber(lapse) < soonest) then soonest = tonumber(lapse) end
 end
+if waiting > tokens then
+  redis.call('DEL', KEYS[9])
+  waiting = 0
+end
+wake_push(KEYS[9], tokens - waiting, waiting)
 -- What was passed over for good may have hidden work.
 if not full and (#dropped > 0 or healed > 0 or passed >= 500) then soonest = now end
 local hidden = expired_cut or due_cut or prio_cut

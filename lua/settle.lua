@@ -25,7 +25,6 @@
 
 local seen = lane_seen(KEYS[7], ARGV[1])
 if seen then return seen end
-redis.call('XLEN', KEYS[1])
 redis.call('HLEN', KEYS[2])
 redis.call('HLEN', KEYS[5])
 local now = math.floor(now_us() / 1000)
@@ -51,8 +50,8 @@ for i, id in ipairs(ids) do
   end
 end
 
-write_when_full(KEYS[3])
 if #ended > 0 then
+  -- The first write: it tells a stream from anything else, and runs in a full Redis.
   local gone = redis.call('XDEL', KEYS[1], unpack(ended))
   if gone < #ended then redis.call('HDEL', KEYS[2], unpack(ended)) end
   redis.call('ZREM', KEYS[3], unpack(ended))
@@ -62,6 +61,8 @@ if #ended > 0 then
   for counter, count in pairs(counts) do
     tally(KEYS[5], 'n:' .. string.lower(counter), count)
   end
+else
+  write_when_full(KEYS[3])
 end
 if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
 local answer = table.concat(marks)

@@ -7,6 +7,13 @@ local function tally(meta, name, by)
   if string.find(said, 'integer') or string.find(said, 'overflow') then redis.call('HSET', meta, name, by) end
 end
 
+-- tally_sum is what a counter comes to, to be written with other fields; nil if
+-- that is above what Lua can add exactly, and tally has to.
+local function tally_sum(count_text, by)
+  local count = tonumber(string.match(count_text or '', '^%d+$') or '0')
+  return count < 9000000000000000 and num(count + by) or nil
+end
+
 -- minute_turned is the minute that this call is the first of, or nil: before it
 -- counts anything, the call is to note how the counters stand.
 local function minute_turned(minutes, now)
