@@ -110,22 +110,28 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 	return context.Cause(ctx)
 }
 
-// start runs a flusher if groups wait and none will come to them soon. A flusher
-// that is between two calls takes them itself.
+// start runs a flusher if groups wait and none will come to them soon, or if they
+// fill a call of their own while one is under way. A flusher that is between two
+// calls takes them itself.
 func (b *batcher) start() {
 	if len(b.waiting) == 0 || len(b.active) == maxFlushers {
 		return
 	}
 	var late time.Duration // of the last call that was begun
+	inTime := 0            // calls that are not late
 	for i, f := range b.active {
 		if f.since.IsZero() {
 			return
 		}
-		if d := time.Since(f.since); i == 0 || d < late {
+		d := time.Since(f.since)
+		if i == 0 || d < late {
 			late = d
 		}
+		if d < stallAfter {
+			inTime++
+		}
 	}
-	if len(b.active) == 0 || late >= stallAfter {
+	if inTime == 0 || inTime == 1 && b.filled() {
 		f := &flusher{}
 		b.active = append(b.active, f)
 		go b.flush(f)
@@ -133,6 +139,16 @@ func (b *batcher) start() {
 		b.alarmed = true
 		time.AfterFunc(stallAfter-late, b.alarm)
 	}
+}
+
+// filled reports whether the groups that wait are as much as one call takes.
+func (b *batcher) filled() bool {
+	items, bytes := 0, 0
+	for _, g := range b.waiting {
+		items += len(g.items)
+		bytes += g.size
+	}
+	return items >= maxCallItems || bytes >= maxCallBytes
 }
 
 // alarm is one for all calls that come and go meanwhile: a timer for each would
