@@ -141,7 +141,7 @@ func (w *Worker) policy() policy {
 func rawJob(q *queueState, id ID, rec *record.Record) *RawJob {
 	j := &RawJob{ID: id, Queue: q.name, Kind: rec.Kind, Payload: rec.Payload, Headers: rec.Headers,
 		Attempt: rec.Attempts + 1, MaxAttempts: rec.MaxAttempts, Crashes: rec.Crashes, Redrives: rec.Redrives,
-		EnqueuedAt: jobid.Time(id), client: q.client, log: q.client.log}
+		EnqueuedAt: jobid.Time(id), idempotency: idempotencyOf(rec), client: q.client, log: q.client.log}
 	j.DueAt = j.EnqueuedAt
 	if rec.Due > 0 {
 		j.DueAt = time.UnixMilli(rec.Due)
