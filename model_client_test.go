@@ -147,10 +147,11 @@ func (x *modelMachine) cancel() error {
 	}
 	k := &x.q.keys
 	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey}
+	unique := 0
 	if j != nil && j.key != "" {
-		keys = append(keys, k.unique(j.key))
+		keys, unique = append(keys, k.unique(j.key)), 1
 	}
-	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j))
+	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j), unique)
 }
 
 // revived is what a redrive makes of a dead job's record.
