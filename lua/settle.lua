@@ -60,16 +60,16 @@ end
 
 write_when_full(KEYS[3])
 if #ended > 0 then
+  if #idem > 0 then -- while those that end beside them have their leases
+    -- include: idem
+    -- include: idem_end
+    for _, e in ipairs(idem) do idem_end(e[1], e[2], e[3], KEYS[3], now) end
+  end
   local gone = redis.call('XDEL', KEYS[1], unpack(ended))
   if gone < #ended then redis.call('HDEL', KEYS[2], unpack(ended)) end
   redis.call('ZREM', KEYS[3], unpack(ended))
   redis.call('HDEL', KEYS[4], unpack(ended))
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
-  if #idem > 0 then
-    -- include: idem
-    -- include: idem_end
-    for _, e in ipairs(idem) do idem_end(e[1], e[2], e[3], KEYS[3], now) end
-  end
   minute_note(KEYS[6], KEYS[5], minute)
   for counter, count in pairs(counts) do
     tally(KEYS[5], 'n:' .. string.lower(counter), count)
