@@ -49,6 +49,9 @@ type claimed struct {
 // ask returns when there is an answer, or when the context of the run has ended.
 func (c *claimer) ask(r *run) claimed {
 	for {
+		if r.ctx.Err() != nil {
+			return claimed{}
+		}
 		r.feed.mu.Lock()
 		q := &claim{run: r, token: r.token, ctx: r.ctx, answer: make(chan claimed, 1)}
 		r.feed.mu.Unlock()

@@ -57,7 +57,8 @@ type OnEnqueued interface {
 // gets.
 type OnStarted interface{ Started(context.Context, Event) }
 
-// OnDone: a job has been done, and its acknowledgement is stored.
+// OnDone: a job has been done, and its acknowledgement is stored. One that was
+// skipped was not: see OnSkipped.
 type OnDone interface{ Done(context.Context, Event) }
 
 // OnSkipped: a job was not run, because a job with the key of its Idempotency had

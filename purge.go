@@ -65,10 +65,10 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 }
 
 // Destroy deletes the queue and everything in it, the dead and the counters
-// included, in one step; then the unique and idempotency keys that are left, windows too. What a
-// worker of it does next it does to a new queue of that name, and an enqueue
-// makes one. It takes the queue off the list of Client.Queues, to which a worker
-// that still serves it adds it again with its next beat.
+// included, in one step; then the unique and idempotency keys that are left,
+// windows too. What a worker of it does next it does to a new queue of that name,
+// and an enqueue makes one. It takes the queue off the list of Client.Queues, to
+// which a worker that still serves it adds it again with its next beat.
 //
 // The last part looks at every key of the server, as Check does. Errors:
 // ErrState while jobs run, and nothing was deleted; ErrNotFound if the queue
