@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -52,13 +53,13 @@ func (c *checker) walk() error {
 	if err != nil {
 		return err
 	}
-	keys, err := c.keys(node)
+	uniques, marks, err := c.keys(node)
 	if err != nil {
 		return err
 	}
 	k := &c.q.keys
 	return errors.Join(
-		c.uniques(keys),
+		c.uniques(uniques), c.marks(marks),
 		c.stream(node, k.jobs), c.stream(node, k.dead),
 		c.scan(k.held, func(cursor uint64) ([]string, uint64, error) {
 			return node.HScan(c.ctx, k.held, cursor, "", checkPage).Result()
@@ -92,9 +93,9 @@ func nodeOf(ctx context.Context, q *queueState) (redis.Cmdable, error) {
 	return q.client.rdb, nil
 }
 
-// keys reports keys that no part of the layout owns, and returns the unique
-// keys. Braces are the only glob characters of a prefix, and not special.
-func (c *checker) keys(node redis.Cmdable) (uniques []string, err error) {
+// keys reports keys that no part of the layout owns, and returns the unique and the
+// idempotency keys. Braces are the only glob characters of a prefix, and not special.
+func (c *checker) keys(node redis.Cmdable) (uniques, marks []string, err error) {
 	k := &c.q.keys
 	known, seen := map[string]bool{}, map[string]bool{}
 	for _, key := range k.fixed() {
@@ -103,7 +104,7 @@ func (c *checker) keys(node redis.Cmdable) (uniques []string, err error) {
 	for cursor := uint64(0); ; {
 		page, next, err := node.Scan(c.ctx, cursor, k.prefix+"*", 1000).Result()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, key := range page {
 			rest, ours := strings.CutPrefix(key, k.prefix)
@@ -111,6 +112,8 @@ func (c *checker) keys(node redis.Cmdable) (uniques []string, err error) {
 			case !ours || known[key] || seen[key]:
 			case strings.HasPrefix(rest, "unique:"):
 				uniques = append(uniques, key)
+			case strings.HasPrefix(rest, "idem:"):
+				marks = append(marks, key)
 			case strings.HasPrefix(rest, "lane:"), strings.HasPrefix(rest, "stop:"):
 				if ttl, err := node.PTTL(c.ctx, key).Result(); err == nil && ttl == -1 {
 					c.report(key, "", "has no expiry")
@@ -121,7 +124,7 @@ func (c *checker) keys(node redis.Cmdable) (uniques []string, err error) {
 			seen[key] = true
 		}
 		if cursor = next; cursor == 0 {
-			return uniques, nil
+			return uniques, marks, nil
 		}
 	}
 }
@@ -165,6 +168,24 @@ func (c *checker) uniques(keys []string) error {
 			return err
 		}
 		keys = keys[n:]
+	}
+	return nil
+}
+
+func (c *checker) marks(keys []string) error {
+	for page := range slices.Chunk(keys, checkPage) {
+		texts, err := c.q.read(c.ctx, scriptMarks, append([]string{c.q.keys.jobs, c.q.keys.held}, page...))
+		if err == nil && len(texts) != len(page) {
+			err = fmt.Errorf("script marks answered %d words for %d", len(texts), len(page))
+		}
+		if err != nil {
+			return err
+		}
+		for i, t := range texts {
+			if text, _ := t.(string); text != "" {
+				c.report(page[i], "", text)
+			}
+		}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 type outcome struct {
 	run     *run
 	verb    verb
-	counter string        // settle: done, discarded, cancelled; retry: retried, snoozed
+	counter string        // settle: done, skipped, discarded, cancelled; retry: retried, snoozed
 	delay   time.Duration // retry
 	record  []byte        // retry: the new record; bury: the post-mortem
 	also    string        // bury: what is counted beside the death: failed, expired
@@ -228,6 +228,8 @@ func (o *outcome) stored(c *Client) {
 		switch o.counter {
 		case "done":
 			c.hooks.done(ctx, o.event)
+		case "skipped":
+			c.hooks.skipped(ctx, o.event)
 		case "discarded":
 			c.hooks.discarded(ctx, o.event)
 		case "cancelled":

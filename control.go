@@ -26,13 +26,19 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 	}
 	k := &q.keys
 	keys := k.living(k.index, k.meta, k.minutes, laneKey)
-	if rec, err := record.Decode([]byte(found.record)); err == nil && rec.Unique != nil {
-		// A job's unique key never changes, so reading it beforehand is safe.
-		keys = append(keys, k.unique(rec.Unique.Key))
+	unique := 0
+	// A job's keys never change, so reading them beforehand is safe.
+	if rec, err := record.Decode([]byte(found.record)); err == nil {
+		if rec.Unique != nil {
+			keys, unique = append(keys, k.unique(rec.Unique.Key)), 1
+		}
+		if idem := idempotencyOf(rec); idem != "" {
+			keys = append(keys, k.idem(idem))
+		}
 	}
 	word := "missing"
 	if found.id != "" {
-		if word, err = q.call(ctx, scriptCancel, keys, found.id); err != nil {
+		if word, err = q.call(ctx, scriptCancel, keys, found.id, unique); err != nil {
 			return q.wrap("cancel", err)
 		}
 	}

@@ -14,6 +14,9 @@ type Counters struct {
 	// passed; Purged, jobs that were deleted, waiting or dead; Dropped, dead jobs
 	// that DeadRetention let go.
 	Crashed, Dead, Redriven, Discarded, Cancelled, Expired, Purged, Dropped int64
+	// Skipped counts, of those in Done, the jobs that were not run because a job
+	// with the key of their Idempotency had been done.
+	Skipped int64
 	// Lost counts ids whose record or post-mortem had gone; Healed, what was put
 	// right: jobs that had lost their place or their entry in the index of the
 	// dead, unique keys without a job. Keys were evicted, edited or lost.
@@ -23,12 +26,12 @@ type Counters struct {
 // counterNames is the order in which lua/lib/tally.lua notes the counters at the
 // start of a minute. It may grow at its end, and not change otherwise.
 var counterNames = [...]string{"enqueued", "duplicate", "started", "done", "failed", "retried", "snoozed", "released",
-	"crashed", "dead", "redriven", "discarded", "cancelled", "expired", "purged", "dropped", "lost", "healed"}
+	"crashed", "dead", "redriven", "discarded", "cancelled", "expired", "purged", "dropped", "lost", "healed", "skipped"}
 
 // fields are the counters in the order of counterNames.
 func (c *Counters) fields() [len(counterNames)]*int64 {
 	return [...]*int64{&c.Enqueued, &c.Duplicate, &c.Started, &c.Done, &c.Failed, &c.Retried, &c.Snoozed, &c.Released,
-		&c.Crashed, &c.Dead, &c.Redriven, &c.Discarded, &c.Cancelled, &c.Expired, &c.Purged, &c.Dropped, &c.Lost, &c.Healed}
+		&c.Crashed, &c.Dead, &c.Redriven, &c.Discarded, &c.Cancelled, &c.Expired, &c.Purged, &c.Dropped, &c.Lost, &c.Healed, &c.Skipped}
 }
 
 // set takes a field of meta, if it is a counter.

@@ -45,6 +45,7 @@ type DeadJob struct {
 	Worker        string         // that buried it; of a crashed job, not the one that ran it
 	Build         string         // version and revision of that worker's program
 	Unique        string         // its unique key; "" if it has none
+	Idempotency   string         // the key of its Idempotency; "" if it has none
 	Position      string         // of the post-mortem among those of the queue, by death
 }
 
@@ -60,6 +61,7 @@ func deadJob(q *queueState, idText, position, body string) DeadJob {
 	if rec.Unique != nil {
 		d.Unique = rec.Unique.Key
 	}
+	d.Idempotency = idempotencyOf(rec)
 	if rec.FirstFailedAt > 0 {
 		d.FirstFailedAt = time.UnixMilli(rec.FirstFailedAt)
 	}

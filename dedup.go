@@ -15,8 +15,8 @@ import (
 // its kinds. A redrive takes the key again, or is refused with the holder's
 // id. The zero Unique is one live job for each kind and arguments.
 //
-// Unique is about what enters the queue. It does not make a handler's effect
-// happen once: see RawJob.IdempotencyKey.
+// Unique is about what enters the queue; Idempotency is about what runs. Neither
+// makes a handler's effect happen once: see RawJob.IdempotencyKey.
 type Unique struct {
 	// Key is the identity, at most 512 bytes; make it with Key. Empty: the
 	// kind and the encoded arguments, hashed.

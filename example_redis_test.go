@@ -38,7 +38,7 @@ func (m *memory) worker(queue string) *pawl.Worker {
 	return must(pawl.NewWorker(m.Client, pawl.WorkerConfig{Queues: pawl.Queues(queue), Concurrency: 1}))
 }
 
-// run runs w until n jobs have ended: done, dead or discarded.
+// run runs w until n jobs have ended: done, skipped, dead or discarded.
 func (m *memory) run(w *pawl.Worker, n int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -53,6 +53,7 @@ func (m *memory) run(w *pawl.Worker, n int) {
 // These make memory a pawl.Hook.
 
 func (m *memory) Done(context.Context, pawl.Event)      { m.ended <- struct{}{} }
+func (m *memory) Skipped(context.Context, pawl.Event)   { m.ended <- struct{}{} }
 func (m *memory) Discarded(context.Context, pawl.Event) { m.ended <- struct{}{} }
 func (m *memory) Dead(context.Context, pawl.DeadEvent)  { m.ended <- struct{}{} }
 

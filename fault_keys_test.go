@@ -192,6 +192,8 @@ func everyVerb(t *testing.T, f *faulty) {
 	enqueue(10, pawl.Unique{Key: "done"})
 	enqueue(11, pawl.Unique{Key: "done"}) // a duplicate
 	enqueue(0, started)
+	enqueue(14, pawl.Idempotency{Key: "idem"})
+	enqueue(15, pawl.Idempotency{Key: "idem"}) // skipped
 	enqueue(12, pawl.ExpireIn(time.Hour), pawl.Unique{Key: "long", For: time.Hour})
 	cancelled := enqueue(0, pawl.Delay(time.Hour), pawl.Unique{Key: "cancelled"})
 	moved := enqueue(0, pawl.Delay(time.Hour))

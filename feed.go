@@ -44,6 +44,7 @@ type feed struct {
 	// taken either: it may be this worker's own.
 	unrenewed bool
 
+	claims  claimer // of idempotency keys
 	mending mending // of upkeep alone
 }
 
@@ -68,6 +69,7 @@ func newFeed(w *Worker, index int, q *queueState) *feed {
 		f.tracks[i] = newTrack(f)
 	}
 	f.extender.lane = newLane(&q.keys)
+	f.claims.feed, f.claims.stop = f, make(chan struct{})
 	return f
 }
 

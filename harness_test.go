@@ -254,6 +254,7 @@ func (r *recorder) Wait(t *testing.T, name string, n int) []pawl.Event {
 
 func (r *recorder) Started(_ context.Context, e pawl.Event)   { r.add("started", e) }
 func (r *recorder) Done(_ context.Context, e pawl.Event)      { r.add("done", e) }
+func (r *recorder) Skipped(_ context.Context, e pawl.Event)   { r.add("skipped", e) }
 func (r *recorder) Discarded(_ context.Context, e pawl.Event) { r.add("discarded", e) }
 func (r *recorder) Crashed(_ context.Context, e pawl.Event)   { r.add("crashed", e) }
 func (r *recorder) LeaseLost(_ context.Context, e pawl.Event) { r.add("lost", e) }

@@ -57,8 +57,13 @@ type OnEnqueued interface {
 // gets.
 type OnStarted interface{ Started(context.Context, Event) }
 
-// OnDone: a job has been done, and its acknowledgement is stored.
+// OnDone: a job has been done, and its acknowledgement is stored. One that was
+// skipped was not: see OnSkipped.
 type OnDone interface{ Done(context.Context, Event) }
+
+// OnSkipped: a job was not run, because a job with the key of its Idempotency had
+// been done. It is over, and OnDone is not told of it.
+type OnSkipped interface{ Skipped(context.Context, Event) }
 
 // OnRetry: an attempt failed, and the job comes again after Delay.
 type OnRetry interface {
@@ -66,7 +71,9 @@ type OnRetry interface {
 }
 
 // OnSnoozed: a job was put back for Delay, its attempt not spent. Err
-// is nil, or what a Snooze was wrapped in.
+// is nil, or what a Snooze was wrapped in. It is told too of a job that was put
+// back unrun, because its kind is unknown to the worker or the key of its
+// Idempotency is in use: Err says so.
 type OnSnoozed interface {
 	Snoozed(context.Context, RetryEvent)
 }
@@ -120,6 +127,7 @@ type hooks struct {
 	onEnqueued  []OnEnqueued
 	onStarted   []OnStarted
 	onDone      []OnDone
+	onSkipped   []OnSkipped
 	onRetry     []OnRetry
 	onSnoozed   []OnSnoozed
 	onReleased  []OnReleased
@@ -145,6 +153,7 @@ func newHooks(list []Hook, log *slog.Logger) (hooks, error) {
 		found = add(&h.onEnqueued, hook) || found
 		found = add(&h.onStarted, hook) || found
 		found = add(&h.onDone, hook) || found
+		found = add(&h.onSkipped, hook) || found
 		found = add(&h.onRetry, hook) || found
 		found = add(&h.onSnoozed, hook) || found
 		found = add(&h.onReleased, hook) || found
@@ -183,6 +192,10 @@ func (h *hooks) started(ctx context.Context, e Event) {
 
 func (h *hooks) done(ctx context.Context, e Event) {
 	fire(ctx, h.log, h.onDone, OnDone.Done, e)
+}
+
+func (h *hooks) skipped(ctx context.Context, e Event) {
+	fire(ctx, h.log, h.onSkipped, OnSkipped.Skipped, e)
 }
 
 func (h *hooks) retry(ctx context.Context, e RetryEvent) {

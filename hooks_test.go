@@ -18,6 +18,7 @@ func (h everyHook) see(s string)                                { *h.seen = appe
 func (h everyHook) Enqueued(_ context.Context, _ EnqueuedEvent) { h.see("enqueued") }
 func (h everyHook) Started(_ context.Context, _ Event)          { h.see("started") }
 func (h everyHook) Done(_ context.Context, _ Event)             { h.see("done") }
+func (h everyHook) Skipped(_ context.Context, _ Event)          { h.see("skipped") }
 func (h everyHook) Retry(_ context.Context, e RetryEvent)       { h.see("retry after " + e.Delay.String()) }
 func (h everyHook) Snoozed(_ context.Context, e RetryEvent)     { h.see("snoozed for " + e.Delay.String()) }
 func (h everyHook) Released(_ context.Context, _ Event)         { h.see("released") }
@@ -39,6 +40,7 @@ func fireAll(ctx context.Context, h *hooks) {
 	h.enqueued(ctx, EnqueuedEvent{})
 	h.started(ctx, Event{})
 	h.done(ctx, Event{})
+	h.skipped(ctx, Event{})
 	h.retry(ctx, RetryEvent{Delay: 1})
 	h.snoozed(ctx, RetryEvent{Delay: 2})
 	h.released(ctx, Event{})
@@ -52,7 +54,7 @@ func fireAll(ctx context.Context, h *hooks) {
 }
 
 var firedAll = []string{
-	"enqueued", "started", "done", "retry after 1ns", "snoozed for 2ns", "released", "dead: why", "discarded",
+	"enqueued", "started", "done", "skipped", "retry after 1ns", "snoozed for 2ns", "released", "dead: why", "discarded",
 	"crashed", "lease lost", "stuck", "outage: EOF", "back",
 }
 

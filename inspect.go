@@ -28,9 +28,10 @@ const (
 // handler or the worker decides where the job runs.
 type JobInfo struct {
 	RawJob
-	State    State
-	Priority int
-	Unique   string // its unique key; "" if it has none
+	State       State
+	Priority    int
+	Unique      string // its unique key; "" if it has none
+	Idempotency string // the key of its Idempotency; "" if it has none
 
 	// For a running job; zero otherwise.
 
@@ -82,6 +83,7 @@ func (f *found) info(q *queueState) JobInfo {
 	if rec.Unique != nil {
 		info.Unique = rec.Unique.Key
 	}
+	info.Idempotency = idempotencyOf(rec)
 	token, crashes, ok := f.lease()
 	if !ok {
 		return info

@@ -101,18 +101,25 @@ type RawJob struct {
 	// to a resource that can refuse an older one.
 	Run int64
 
+	idempotency string // the key of its Idempotency; "" if it has none
+
 	client *Client      // nil for a literal
 	log    *slog.Logger // nil for a literal
 }
 
-// IdempotencyKey is the same for every run of the job, redrives included: its
-// id as text. Pass it to payment and messaging APIs, and to an inbox. A
-// literal without an ID has none: "".
+// IdempotencyKey is the same for every run of the job, retries, crashes and
+// redrives included: the key of its Idempotency, or else its id as text. Pass it
+// to payment and messaging APIs, and to an inbox. A literal without an ID has
+// none: "".
 func (j *RawJob) IdempotencyKey() string {
-	if j.ID == (ID{}) {
+	switch {
+	case j.idempotency != "":
+		return j.idempotency
+	case j.ID == (ID{}):
 		return ""
+	default:
+		return j.ID.String()
 	}
-	return j.ID.String()
 }
 
 // LastAttempt reports whether a failure of this run is final: whether the job

@@ -29,6 +29,10 @@ func TestRawJob(t *testing.T) {
 		require.Equal(t, "01890a5d-ac96-774b-bcce-b302099a8057", (&RawJob{ID: id}).IdempotencyKey())
 		require.Equal(t, (&RawJob{ID: id}).IdempotencyKey(), (&RawJob{ID: id, Attempt: 3, Redrives: 1}).IdempotencyKey())
 	})
+	t.Run("has the key of its Idempotency instead, if it was enqueued with one", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, "charge:7", (&RawJob{ID: uuid.New(), idempotency: "charge:7"}).IdempotencyKey())
+	})
 	t.Run("knows its last attempt", func(t *testing.T) {
 		t.Parallel()
 		for attempt, last := range map[int]bool{1: false, 7: false, 8: true, 9: true} {

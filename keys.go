@@ -40,6 +40,9 @@ func newKeyspace(namespace, queue string) keyspace {
 // unique is the key that holds a deduplication key.
 func (k *keyspace) unique(key string) string { return k.prefix + "unique:" + key }
 
+// idem is the key that holds the mark of an idempotency key.
+func (k *keyspace) idem(key string) string { return k.prefix + "idem:" + key }
+
 // lane is the key that holds the last call of one lane.
 func (k *keyspace) lane(id string) string { return k.prefix + "lane:" + id }
 

@@ -54,13 +54,19 @@ func TestEveryCounterIsInItsMinute(t *testing.T) {
 		e.Pass(3 * time.Hour)
 		dead := put(t, q, 2)
 		put(t, q, 3)
-		once := pawl.Unique{Key: pawl.Key("k")}
-		held := put(t, q, 4, once, pawl.Delay(time.Hour))
-		put(t, q, 4, once)
+		unique := pawl.Unique{Key: pawl.Key("k")}
+		held := put(t, q, 4, unique, pawl.Delay(time.Hour))
+		put(t, q, 4, unique)
 		put(t, q, 5, pawl.Delay(time.Hour))
 		e.Log.Wait(t, "dead", 1)
 		e.Log.Wait(t, "discarded", 1)
 		want[minute()] = pawl.Counters{Enqueued: 4, Duplicate: 1, Started: 2, Failed: 1, Dead: 1, Discarded: 1}
+		e.Pass(2 * time.Minute)
+		put(t, q, 0, once(7))
+		e.Log.Wait(t, "done", 3)
+		put(t, q, 0, once(7))
+		e.Log.Wait(t, "skipped", 1)
+		want[minute()] = pawl.Counters{Enqueued: 2, Started: 2, Done: 2, Skipped: 1}
 		e.Pass(2 * time.Minute)
 		require.NoError(t, q.Cancel(t.Context(), held))
 		require.EqualValues(t, 1, purge(t, q, pawl.StateDelayed, pawl.Filter{}))
@@ -88,6 +94,7 @@ func plus(a, b pawl.Counters) pawl.Counters {
 	a.Duplicate += b.Duplicate
 	a.Started += b.Started
 	a.Done += b.Done
+	a.Skipped += b.Skipped
 	a.Failed += b.Failed
 	a.Retried += b.Retried
 	a.Dead += b.Dead

@@ -60,6 +60,12 @@ func (x *modelMachine) item(low uint64) (modelItem, []Option) {
 		options = append(options, u)
 		r.Unique = &record.Unique{Key: u.Key, Until: int(u.Until), For: u.For}
 	}
+	if x.roll(3, "idempotent") == 0 {
+		i := Idempotency{Key: fmt.Sprint("key", x.roll(2, "key")), Window: 4 * time.Second}
+		it.idem, it.idemWindow = i.Key, 4000
+		options = append(options, i)
+		r.Idempotency = &record.Idempotency{Key: i.Key, Window: i.Window}
+	}
 	it.record = string(r.Append(nil))
 	return it, options
 }
@@ -79,7 +85,7 @@ func (x *modelMachine) enqueue() error {
 	for i := range args[0].(int) {
 		it, _ := x.item(1<<63 + uint64(i))
 		if x.roll(25, "foreign") == 0 {
-			it.record, it.key = modelPickOne(x, "foreign", modelForeign...), ""
+			it.record, it.key, it.idem = modelPickOne(x, "foreign", modelForeign...), "", ""
 		}
 		unique := 0
 		if it.key != "" {
@@ -147,10 +153,14 @@ func (x *modelMachine) cancel() error {
 	}
 	k := &x.q.keys
 	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey}
+	unique := 0
 	if j != nil && j.key != "" {
-		keys = append(keys, k.unique(j.key))
+		keys, unique = append(keys, k.unique(j.key)), 1
 	}
-	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j))
+	if j != nil && j.idem != "" {
+		keys = append(keys, k.idem(j.idem))
+	}
+	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j), unique)
 }
 
 // revived is what a redrive makes of a dead job's record.

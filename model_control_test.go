@@ -79,12 +79,9 @@ func (x *modelMachine) purge() error {
 	args, want := []any{string(s)}, ""
 	for range 1 + x.roll(3, "jobs") {
 		j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased)
-		unique := 0
-		if j != nil && j.key != "" {
-			keys = append(keys, k.unique(j.key))
-			unique = len(keys) - 9
-		}
-		args = append(args, modelID(j), unique)
+		var places string
+		keys, places = x.places(keys, 9, j)
+		args = append(args, modelID(j), places)
 		if x.m.stateOf(j) != s {
 			want += "m"
 			continue

@@ -39,8 +39,13 @@ func (m *modelQueue) settle(refs []modelRef) string {
 			marks[i] = 'k' // done is done
 		}
 		if marks[i] == 'k' {
-			m.end(m.jobs[r.id], modelGone)
-			m.count(r.counter, 1)
+			j := m.jobs[r.id]
+			if m.end(j, modelGone); r.counter == "done" {
+				m.markDone(j)
+			}
+			if m.count(r.counter, 1); r.counter == "skipped" {
+				m.count("done", 1)
+			}
 		}
 	}
 	return string(marks)

@@ -17,7 +17,7 @@ type modelVerb struct {
 	name  string
 	model func(*modelQueue, []modelRef) string
 	keys  func(*keyspace) []string
-	args  func(r modelRef, unique int) []any // but id and token
+	args  func(r modelRef, held string) []any // but id and token
 }
 
 var modelVerbs = []modelVerb{
@@ -25,25 +25,25 @@ var modelVerbs = []modelVerb{
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey}
 		},
-		func(r modelRef, unique int) []any { return []any{r.counter, unique} }},
+		func(r modelRef, held string) []any { return []any{r.counter, held + r.window(held)} }},
 	{"retry", (*modelQueue).retry,
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}
 		},
-		func(r modelRef, _ int) []any { return []any{r.record, r.number, r.counter} }},
+		func(r modelRef, _ string) []any { return []any{r.record, r.number, r.counter} }},
 	{"bury", (*modelQueue).bury,
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey}
 		},
-		func(r modelRef, unique int) []any {
-			return []any{r.record, strings.Repeat("failed", int(r.number)), unique}
+		func(r modelRef, held string) []any {
+			return []any{r.record, strings.Repeat("failed", int(r.number)), held}
 		}},
 	{"release", (*modelQueue).release,
 		func(k *keyspace) []string { return []string{k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey} },
-		func(r modelRef, _ int) []any { return []any{r.number} }},
+		func(r modelRef, _ string) []any { return []any{r.number} }},
 	{"extend", (*modelQueue).extend,
 		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} },
-		func(r modelRef, _ int) []any { return []any{r.number} }},
+		func(r modelRef, _ string) []any { return []any{r.number} }},
 }
 
 // finish calls one verb for a few jobs, some of which others hold by now.
@@ -58,13 +58,12 @@ func (x *modelMachine) finish() error {
 	for range 1 + x.roll(4, "jobs") {
 		j := x.job("job", modelLeased)
 		r := x.ref(v.name, j)
-		unique := 0
-		if j != nil && j.key != "" && (v.name == "settle" || v.name == "bury") {
-			keys = append(keys, x.q.keys.unique(j.key))
-			unique = len(keys) - fixed
+		held := ""
+		if v.name == "settle" || v.name == "bury" {
+			keys, held = x.places(keys, fixed, j)
 		}
 		refs = append(refs, r)
-		args = append(append(args, r.id, r.token), v.args(r, unique)...)
+		args = append(append(args, r.id, r.token), v.args(r, held)...)
 	}
 	want := v.model(x.m, refs)
 	for _, r := range refs {
@@ -95,7 +94,7 @@ func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
 	rec.LongHead, rec.Crashes = true, j.crashes
 	switch verb {
 	case "settle":
-		r.counter = modelPickOne(x, "counter", "done", "discarded", "cancelled")
+		r.counter = modelPickOne(x, "counter", "done", "done", "skipped", "discarded", "cancelled")
 	case "retry":
 		r.counter = modelPickOne(x, "counter", "retried", "snoozed")
 		r.number = int64(modelPickOne(x, "delay", 0, 1, 1000, 20000))
@@ -157,7 +156,7 @@ func (x *modelMachine) check() error {
 			return fmt.Errorf("check: %s %s", name, parts[i])
 		}
 	}
-	return nil
+	return x.checkMarks()
 }
 
 // stats compares the numbers of stats.lua with a recount.

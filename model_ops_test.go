@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,7 @@ var modelOps = []struct {
 	{"enqueue", 15, (*modelMachine).enqueue},
 	{"lease", 27, (*modelMachine).lease},
 	{"finish", 26, (*modelMachine).finish},
+	{"claim", 8, (*modelMachine).claim},
 	{"pass", 10, (*modelMachine).passTime},
 	{"repeat", 7, (*modelMachine).repeat},
 	{"cancel", 4, (*modelMachine).cancel},
@@ -231,16 +233,17 @@ func (x *modelMachine) passTime() error {
 }
 
 func (x *modelMachine) moveClock(us int64) error {
-	held := x.m.uniques
-	x.m.uniques = make(map[string]modelUnique, len(held))
-	for key, u := range held {
-		x.m.uniques[key] = u
-	}
+	held, marked := maps.Clone(x.m.uniques), maps.Clone(x.m.idems)
 	x.m.pass(us)
 	var expired []string
 	for key := range held {
 		if _, still := x.m.uniques[key]; !still {
 			expired = append(expired, x.q.keys.unique(key))
+		}
+	}
+	for key := range marked {
+		if _, still := x.m.idems[key]; !still {
+			expired = append(expired, x.q.keys.idem(key))
 		}
 	}
 	if us < 0 {

@@ -14,6 +14,7 @@ type modelQueue struct {
 	jobs      map[string]*modelJob
 	order     []string // ids, oldest first
 	uniques   map[string]modelUnique
+	idems     map[string]modelMark
 	last      int64 // microseconds of the newest id
 	cursor    string
 	waited    [4]int // leases in a row that took nothing from a source that had work
@@ -54,6 +55,9 @@ type modelJob struct {
 	mode   byte
 	window int64 // ms
 	grave  string
+
+	idem       string // its idempotency key
+	idemWindow int64  // ms
 }
 
 // modelUnique is a key that is held. expires is 0 while it has no TTL.
@@ -74,6 +78,9 @@ type modelItem struct {
 	key      string
 	mode     byte
 	window   int64
+
+	idem       string
+	idemWindow int64
 }
 
 // modelRef is a job as one of its holders, present or past, names it, and what
@@ -87,7 +94,7 @@ type modelRef struct {
 
 func newModelQueue(us int64, maxBytes int) *modelQueue {
 	return &modelQueue{us: us, maxBytes: maxBytes, jobs: map[string]*modelJob{},
-		uniques: map[string]modelUnique{}, counters: map[string]int64{}, minutes: map[int64]string{}}
+		uniques: map[string]modelUnique{}, idems: map[string]modelMark{}, counters: map[string]int64{}, minutes: map[int64]string{}}
 }
 
 func (m *modelQueue) ms() int64   { return m.us / 1000 }
@@ -106,6 +113,15 @@ func (m *modelQueue) pass(us int64) {
 		}
 		if u.expires > 0 && u.expires <= m.us {
 			delete(m.uniques, key)
+		}
+	}
+	for key, k := range m.idems {
+		if k.expires > 0 && us < 0 {
+			k.expires += us
+			m.idems[key] = k
+		}
+		if k.expires > 0 && k.expires <= m.us {
+			delete(m.idems, key)
 		}
 	}
 }
@@ -181,7 +197,8 @@ func (m *modelQueue) enqueue(items []modelItem) string {
 			m.count("duplicate", 1)
 			continue
 		}
-		j := &modelJob{id: fmt.Sprintf("%d-%d", us, it.low), record: it.record, key: it.key, mode: it.mode, window: it.window}
+		j := &modelJob{id: fmt.Sprintf("%d-%d", us, it.low), record: it.record, key: it.key, mode: it.mode, window: it.window,
+			idem: it.idem, idemWindow: it.idemWindow}
 		if it.key != "" {
 			u := modelUnique{holder: j.id, mode: it.mode}
 			if it.window > 0 {
@@ -238,6 +255,7 @@ func (m *modelQueue) cancel(id string) string {
 // end takes a job out of the living.
 func (m *modelQueue) end(j *modelJob, to modelPlace) {
 	m.free(j)
+	m.unmark(j)
 	j.place, j.score, j.flags = to, 0, ""
 	j.unlease()
 }

@@ -29,7 +29,7 @@ func modelTable() modelScripts {
 	table := modelScripts{}
 	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend, scriptRelease,
 		scriptCancel, scriptRedrive, scriptDelete, scriptInspect, scriptStats, scriptWake, scriptCheck,
-		scriptPurge, scriptReschedule, scriptPause, scriptList} {
+		scriptPurge, scriptReschedule, scriptPause, scriptList, scriptClaim, scriptMarks} {
 		table[s.name] = s
 	}
 	return table

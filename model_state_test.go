@@ -42,6 +42,9 @@ func (m *modelQueue) state() modelState {
 	for key, u := range m.uniques {
 		s["unique "+key] = fmt.Sprintf("%s %c %d ttl %t", u.holder, u.mode, u.till, u.expires > 0)
 	}
+	for key, k := range m.idems {
+		s["idem "+key] = fmt.Sprintf("%s %c %d ttl %t", k.holder, k.mode, k.till, k.expires > 0)
+	}
 	for name, n := range m.counters {
 		if n > 0 {
 			s["meta n:"+name] = modelText(n)
@@ -176,9 +179,9 @@ func (s modelState) addStream(key, entry string, fields []string) {
 
 // key puts a key that is not of the fixed ones.
 func (s modelState) key(rest, value string, ttl bool) {
-	unique, ok := strings.CutPrefix(rest, "unique:")
-	if ok {
-		s["unique "+unique] = fmt.Sprintf("%s ttl %t", value, ttl)
+	name, held, ok := strings.Cut(rest, ":")
+	if ok && (name == "unique" || name == "idem") {
+		s[name+" "+held] = fmt.Sprintf("%s ttl %t", value, ttl)
 	} else {
 		s["stray "+rest] = value
 	}

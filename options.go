@@ -91,14 +91,15 @@ const (
 
 // settings is what the options of one enqueue come to.
 type settings struct {
-	delay    time.Duration
-	at       time.Time // zero: not given
-	priority int
-	headers  Headers // nil: none
-	expireIn time.Duration
-	unique   *Unique
-	policy   policy
-	given    given
+	delay       time.Duration
+	at          time.Time // zero: not given
+	priority    int
+	headers     Headers // nil: none
+	expireIn    time.Duration
+	unique      *Unique
+	idempotency *Idempotency
+	policy      policy
+	given       given
 }
 
 // given marks the options whose zero says something: Delay(0) of a call beats
@@ -161,6 +162,9 @@ func resolve(call, typ []Option) (settings, error) {
 	}
 	if s.unique == nil {
 		s.unique = t.unique
+	}
+	if s.idempotency == nil {
+		s.idempotency = t.idempotency
 	}
 	s.given |= t.given
 	s.headers = s.headers.over(t.headers)

@@ -28,6 +28,9 @@ func TestOptions(t *testing.T) {
 		"Header":                     {Header{"k", "v"}, settings{headers: Headers{"k": "v"}}},
 		"ExpireIn":                   {ExpireIn(1), settings{expireIn: 1}},
 		"Unique":                     {Unique{Key: "k"}, settings{unique: &Unique{Key: "k"}}},
+		"Idempotency":                {Idempotency{Key: "k", Window: 1}, settings{idempotency: &Idempotency{Key: "k", Window: 1}}},
+		"Idempotency for a day":      {Idempotency{Key: "k"}, settings{idempotency: &Idempotency{Key: "k", Window: 24 * time.Hour}}},
+		"Idempotency for 100 years":  {Idempotency{Key: "k", Window: maxWait}, settings{idempotency: &Idempotency{Key: "k", Window: maxWait}}},
 		"MaxAttempts":                {MaxAttempts(1), settings{policy: policy{maxAttempts: 1}}},
 		"MaxAttempts of 0":           {MaxAttempts(0), settings{}},
 		"MaxAttempts of 10000":       {MaxAttempts(10_000), settings{policy: policy{maxAttempts: 10_000}}},
@@ -92,6 +95,11 @@ func TestOptions(t *testing.T) {
 		"Priority twice":                  {[]Option{Priority(0), Priority(1)}, "Priority is given twice"},
 		"ExpireIn twice":                  {[]Option{ExpireIn(1), ExpireIn(1)}, "ExpireIn is given twice"},
 		"Unique twice":                    {[]Option{Unique{}, Unique{}}, "Unique is given twice"},
+		"Idempotency twice":               {[]Option{Idempotency{Key: "k"}, Idempotency{Key: "k"}}, "Idempotency is given twice"},
+		"Idempotency without a key":       {[]Option{Idempotency{Window: time.Hour}}, "say what the effect is for"},
+		"Idempotency with a long key":     {[]Option{Idempotency{Key: strings.Repeat("k", 513)}}, "use at most 512, such as a hash of it"},
+		"Idempotency with a negative":     {[]Option{Idempotency{Key: "k", Window: -1}}, "for the default of 24h0m0s, leave it out"},
+		"Idempotency above 100 years":     {[]Option{Idempotency{Key: "k", Window: maxWait + 1}}, "use at most 100 years"},
 		"MaxAttempts twice":               {[]Option{MaxAttempts(1), MaxAttempts(2)}, "MaxAttempts is given twice"},
 		"MaxCrashes twice":                {[]Option{MaxCrashes(1), MaxCrashes(2)}, "MaxCrashes is given twice"},
 		"Timeout twice":                   {[]Option{Timeout(1), Timeout(2)}, "Timeout is given twice"},
@@ -122,7 +130,7 @@ func TestOptions(t *testing.T) {
 		same := [][2]Option{
 			{Delay(1), Delay(1)}, {At(moment), At(moment)}, {Priority(1), Priority(1)}, {Header{"k", "v"}, Header{"k", "v"}},
 			{ExpireIn(1), ExpireIn(1)}, {MaxAttempts(1), MaxAttempts(1)}, {Timeout(1), Timeout(1)},
-			{MaxCrashes(1), MaxCrashes(1)}, {VisibilityTimeout(1), VisibilityTimeout(1)},
+			{MaxCrashes(1), MaxCrashes(1)}, {Idempotency{Key: "k"}, Idempotency{Key: "k"}}, {VisibilityTimeout(1), VisibilityTimeout(1)},
 		}
 		for _, s := range same {
 			require.True(t, s[0] == s[1])
@@ -215,6 +223,7 @@ func TestResolve(t *testing.T) {
 			pick(s.priority, c.priority, y.priority, c.given&givenPriority != 0)
 			pick(s.expireIn, c.expireIn, y.expireIn, c.expireIn != 0)
 			pick(s.unique, c.unique, y.unique, c.unique != nil)
+			pick(s.idempotency, c.idempotency, y.idempotency, c.idempotency != nil)
 			timed := c.given&givenDelay != 0 || !c.at.IsZero()
 			pick(s.delay, c.delay, y.delay, timed)
 			pick(s.at, c.at, y.at, timed)
@@ -249,6 +258,7 @@ func drawOptions(t *rapid.T, label string) []Option {
 	some("Priority", Priority(small(0)))
 	some("ExpireIn", ExpireIn(10+small(1))) // above any Delay here
 	some("Unique", Unique{Key: strings.Repeat("k", small(0))})
+	some("Idempotency", Idempotency{Key: strings.Repeat("k", small(1))})
 	some("a", Header{"a", label})
 	some("b", Header{"b", label})
 	some("MaxAttempts", MaxAttempts(small(0)))

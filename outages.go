@@ -16,11 +16,12 @@ type outages struct {
 	since time.Time
 }
 
-// outage is what cannot reach Redis: the loop of a feed, or its renewals, which
-// are all that a worker sends while its slots are full.
+// outage is what cannot reach Redis: the loop of a feed, its renewals, which are
+// all that a worker sends while its slots are full, or its claims.
 type outage struct {
 	feed     *feed
 	renewals bool
+	claims   bool
 }
 
 // has reports whether the feed's loop is in an outage.

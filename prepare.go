@@ -117,6 +117,7 @@ func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte
 	r := record.Record{Kind: kind, Payload: payload, Headers: headers, Priority: s.priority,
 		LongHead: it.when != 0, ExpireIn: s.expireIn}
 	s.policy.store(&r)
+	s.idempotency.store(&r)
 	if s.unique != nil {
 		u := *s.unique
 		u.Key = uniqueKeyText(u, kind, payload)

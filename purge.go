@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -55,22 +56,19 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 	fixed := len(keys)
 	args := []any{string(s)}
 	for _, j := range jobs {
-		unique := 0
-		if j.Unique != "" {
-			keys = append(keys, k.unique(j.Unique))
-			unique = len(keys) - fixed
-		}
-		args = append(args, j.text, unique)
+		var places any
+		keys, places = k.heldBy(keys, fixed, j.Unique, j.Idempotency)
+		args = append(args, j.text, places)
 	}
 	marks, err := q.call(ctx, scriptPurge, keys, args...)
 	return strings.Count(marks, "k"), err
 }
 
 // Destroy deletes the queue and everything in it, the dead and the counters
-// included, in one step; then the unique keys that are left, windows too. What a
-// worker of it does next it does to a new queue of that name, and an enqueue
-// makes one. It takes the queue off the list of Client.Queues, to which a worker
-// that still serves it adds it again with its next beat.
+// included, in one step; then the unique and idempotency keys that are left,
+// windows too. What a worker of it does next it does to a new queue of that name,
+// and an enqueue makes one. It takes the queue off the list of Client.Queues, to
+// which a worker that still serves it adds it again with its next beat.
 //
 // The last part looks at every key of the server, as Check does. Errors:
 // ErrState while jobs run, and nothing was deleted; ErrNotFound if the queue
@@ -106,7 +104,8 @@ func (q *Queue) destroy(ctx context.Context) error {
 	return err
 }
 
-// freeKeys deletes the unique keys whose jobs are gone, and returns how many.
+// freeKeys deletes the unique and idempotency keys whose jobs are gone, and returns
+// how many.
 func (q *queueState) freeKeys(ctx context.Context) (n int, err error) {
 	node, err := nodeOf(ctx, q)
 	if err != nil {
@@ -118,7 +117,10 @@ func (q *queueState) freeKeys(ctx context.Context) (n int, err error) {
 			next uint64
 		}
 		p, err := await(ctx, q.client.rdb, func(ctx context.Context) (page, error) {
-			keys, next, err := node.Scan(ctx, cursor, q.keys.unique("*"), 1000).Result()
+			keys, next, err := node.Scan(ctx, cursor, q.keys.prefix+"*", 1000).Result()
+			keys = slices.DeleteFunc(keys, func(key string) bool {
+				return !strings.HasPrefix(key, q.keys.unique("")) && !strings.HasPrefix(key, q.keys.idem(""))
+			})
 			return page{keys, next}, err
 		})
 		if err != nil {

@@ -111,18 +111,13 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 	for _, out := range p.outs {
 		p.tokens = append(p.tokens, out.run.token)
 		c.args = append(c.args, out.run.id, out.run.token)
-		unique := 0
-		if key := out.run.uniqueKey(); key != "" && (v == verbSettle || v == verbBury) {
-			c.keys = append(c.keys, k.unique(key))
-			unique = len(c.keys) - fixed
-		}
 		switch v {
 		case verbSettle:
-			c.args = append(c.args, out.counter, unique)
+			c.args = append(c.args, out.counter, out.holds(c, k, fixed))
 		case verbRetry:
 			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter)
 		case verbBury:
-			c.args = append(c.args, out.record, out.also, unique)
+			c.args = append(c.args, out.record, out.also, out.holds(c, k, fixed))
 		case verbRelease:
 			c.args = append(c.args, out.unrun)
 		}

@@ -34,6 +34,7 @@ type run struct {
 	started    time.Time
 	leasedAt   time.Time // by the server's clock
 	decided    bool      // the policy is known
+	unclaimed  bool      // its idempotency key is yet to be asked for
 	suspect    bool
 	slotless   bool // it came when there was no slot for it, and goes back
 
@@ -61,6 +62,7 @@ func newRun(f *feed, l leased) *run {
 	r.own = w.handlers[r.rec.Kind]
 	r.ctx, r.cancel = context.WithCancelCause(w.base)
 	r.decided = r.own == nil || r.own.own == nil
+	r.unclaimed = idempotencyOf(r.rec) != ""
 	r.obey(policy{})
 	r.until = r.leaseEnd(l.sent)
 	if l.until.After(r.until) {
@@ -79,7 +81,12 @@ func (r *run) obey(own policy) {
 	r.job.MaxAttempts = r.policy.maxAttempts
 	r.visibility = r.policy.visibility
 	r.ctx = withJob(r.ctx, r.job)
-	if t := r.policy.timeout; t > 0 && r.decided {
+	r.bound()
+}
+
+// bound begins the timeout, once the handler may be called.
+func (r *run) bound() {
+	if t := r.policy.timeout; t > 0 && r.decided && !r.unclaimed {
 		r.endsAt = r.started.Add(t)
 		r.ctx, r.release = context.WithDeadlineCause(r.ctx, r.endsAt, ErrTimeout)
 	}
@@ -99,6 +106,12 @@ func (r *run) decide() *outcome {
 	r.obey(own)
 	r.feed.mu.Unlock()
 	r.beSeen()
+	return r.interrupted()
+}
+
+// interrupted is the outcome of a run whose context has ended before its handler
+// was called, else nil.
+func (r *run) interrupted() *outcome {
 	switch cause := context.Cause(r.ctx); {
 	case cause == nil:
 		return nil
@@ -141,7 +154,7 @@ func (w *Worker) policy() policy {
 func rawJob(q *queueState, id ID, rec *record.Record) *RawJob {
 	j := &RawJob{ID: id, Queue: q.name, Kind: rec.Kind, Payload: rec.Payload, Headers: rec.Headers,
 		Attempt: rec.Attempts + 1, MaxAttempts: rec.MaxAttempts, Crashes: rec.Crashes, Redrives: rec.Redrives,
-		EnqueuedAt: jobid.Time(id), client: q.client, log: q.client.log}
+		EnqueuedAt: jobid.Time(id), idempotency: idempotencyOf(rec), client: q.client, log: q.client.log}
 	j.DueAt = j.EnqueuedAt
 	if rec.Due > 0 {
 		j.DueAt = time.UnixMilli(rec.Due)
@@ -177,6 +190,9 @@ func (r *run) execute() {
 	hooks := &r.feed.worker.client.hooks
 	if out = r.decide(); out == nil {
 		out = r.unrun()
+	}
+	if out == nil {
+		out = r.claim()
 	}
 	if strings.Contains(r.flags, "x") {
 		r.job.Logger().Warn("pawl: the job's lease ran out: its worker died or hung", "crashes", r.job.Crashes, "runs again", out == nil)
@@ -238,13 +254,6 @@ func (f *feed) now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.clock.now()
-}
-
-func (r *run) uniqueKey() string {
-	if r.rec.Unique == nil {
-		return ""
-	}
-	return r.rec.Unique.Key
 }
 
 // reportLost ends the handler's context because its lease is gone, and has the hooks

@@ -158,7 +158,7 @@ func TestACurrentHolderLeavesTheDocumentedState(t *testing.T) {
 
 // counters are all that meta keeps.
 var counters = []string{"enqueued", "duplicate", "started", "done", "failed", "retried", "snoozed", "released",
-	"crashed", "dead", "redriven", "discarded", "cancelled", "expired", "purged", "dropped", "lost", "healed"}
+	"crashed", "dead", "redriven", "discarded", "cancelled", "expired", "purged", "dropped", "lost", "healed", "skipped"}
 
 // A job to be cancelled is its holder's until he ends it.
 func TestAFlaggedHolderIsTold(t *testing.T) {

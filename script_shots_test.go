@@ -199,7 +199,7 @@ func (r *rig) giveBackShot(unrun bool, holds []hold) shot {
 func (r *rig) cancelShot(unique, id string) shot {
 	k := &r.k
 	s := shot{scriptCancel, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey}, []any{id}}
-	r.withUnique(&s, unique)
+	s.args = append(s.args, r.withUnique(&s, unique))
 	return s
 }
 

@@ -23,6 +23,7 @@ var (
 	scriptSettle  = loadScript("settle")
 	scriptRetry   = loadScript("retry")
 	scriptBury    = loadScript("bury")
+	scriptClaim   = loadScript("claim")
 	scriptExtend  = loadScript("extend")
 	scriptRelease = loadScript("release")
 	scriptCancel  = loadScript("cancel")
@@ -34,6 +35,7 @@ var (
 	scriptWake    = loadScript("wake")
 	scriptStop    = loadScript("stop")
 	scriptCheck   = loadScript("check")
+	scriptMarks   = loadScript("marks")
 
 	scriptList       = loadScript("list")
 	scriptPurge      = loadScript("purge")

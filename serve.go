@@ -80,6 +80,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	for k := range seen {
 		closing.Go(func() { k.close(readsEnded) })
 	}
+	for _, f := range w.feeds {
+		closing.Go(f.claims.close)
+	}
 	closing.Wait()
 	close(stopPulse)
 	pulsesEnded := make(chan struct{})

@@ -11,9 +11,10 @@
 -- KEYS[8] meta    hash
 -- KEYS[9] minutes hash, the counters at the start of each minute
 -- KEYS[10] lane   the caller's lane
--- KEYS[11..]      its unique key, if it has one
+-- KEYS[11..]      its unique key, and its idempotency key, if it has any
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] id
+-- ARGV[3] unique  1 if the first of these is its unique key, else 0
 --
 -- returns "stale" | "gone" | "flagged" | "dead" | "missing"
 -- include: time
@@ -38,7 +39,9 @@ local entry = redis.call('HGET', KEYS[6], id)
 local dead = redis.call('HEXISTS', KEYS[7], id) == 1
 redis.call('HLEN', KEYS[8])
 local minute = minute_turned(KEYS[9], now)
-local till = KEYS[11] and unique_owned(KEYS[11], id)
+local unique = tonumber(ARGV[3])
+local key, idem_key = unique == 1 and KEYS[11], KEYS[11 + unique]
+local till = key and unique_owned(key, id)
 
 local answer = dead and 'dead' or 'missing'
 if fresh or held then
@@ -50,7 +53,12 @@ if fresh or held then
     answer = 'flagged'
   else
     erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })
-    if till then unique_free(KEYS[11], till, now) end
+    if till then unique_free(key, till, now) end
+    if idem_key then
+      -- include: idem
+      -- include: idem_end
+      idem_end(idem_key, id, 0, KEYS[5], now)
+    end
     minute_note(KEYS[9], KEYS[8], minute)
     tally(KEYS[8], 'n:cancelled', 1)
     answer = 'gone'

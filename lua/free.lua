@@ -1,9 +1,10 @@
--- free: remove unique keys whose jobs are over, whatever is left of their windows.
+-- free: remove unique and idempotency keys whose jobs are over, whatever is left of
+-- their windows.
 --
 -- KEYS[1] jobs    stream, fresh jobs
 -- KEYS[2] held    hash, id -> record
 -- KEYS[3] lane    the caller's lane
--- KEYS[4..]       unique keys
+-- KEYS[4..]       unique and idempotency keys
 -- ARGV[1] seq     sequence in the lane
 --
 -- returns "stale" | a letter per key: "k" removed, "l" its job lives

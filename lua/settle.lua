@@ -1,4 +1,4 @@
--- settle: end jobs that are over (done, discarded or cancelled) and free all
+-- settle: end jobs that are over (done, skipped, discarded or cancelled) and free all
 -- that they hold.
 --
 -- KEYS[1] jobs    stream, fresh jobs
@@ -8,10 +8,13 @@
 -- KEYS[5] meta    hash
 -- KEYS[6] minutes hash, the counters at the start of each minute
 -- KEYS[7] lane    the caller's lane
--- KEYS[8..]       unique keys
+-- KEYS[8..]       unique and idempotency keys
 -- ARGV[1] seq     sequence in the lane
--- ARGV[2..]       per job: id, token, counter (done, discarded, cancelled) and
---                 the index of its unique key in KEYS[8..] (0: none)
+-- ARGV[2..]       per job: id, token, counter (done, skipped, which counts as done
+--                 too, discarded, cancelled) and
+--                 the index of its unique key in KEYS[8..] (0: none), with an
+--                 idempotency key followed by " <index> <ms>": of that one, and for
+--                 how long it is done from now on (0: it is free)
 --
 -- returns "stale" | a letter per job: "k" ended, "c" to be cancelled instead of
 -- discarded (nothing done; the caller settles it so), "l" lost
@@ -36,7 +39,7 @@ for i = 2, #ARGV, 4 do
   tokens[#tokens + 1] = ARGV[i + 1]
 end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
-local ended, counts, frees = {}, {}, {}
+local ended, counts, frees, idem = {}, {}, {}, {}
 for i, id in ipairs(ids) do
   local counter, unique = ARGV[4 * i], ARGV[4 * i + 1]
   -- What is done is done, whoever has cancelled it.
@@ -44,14 +47,26 @@ for i, id in ipairs(ids) do
   if marks[i] == 'k' then
     ended[#ended + 1] = id
     counts[counter] = (counts[counter] or 0) + 1
-    local key = unique ~= '0' and KEYS[7 + tonumber(unique)]
-    local till = key and unique_owned(key, id)
-    if till then frees[#frees + 1] = { key, till } end
+    if unique ~= '0' then
+      local at, idem_at, window = string.match(unique, '^(%d+) ?(%d*) ?(%d*)$')
+      local key = at ~= '0' and KEYS[7 + tonumber(at)]
+      local till = key and unique_owned(key, id)
+      if till then frees[#frees + 1] = { key, till } end
+      if idem_at ~= '' then idem[#idem + 1] = { KEYS[7 + tonumber(idem_at)], id, tonumber(window) } end
+    end
   end
 end
 
 if #ended > 0 then
-  -- The first write: it tells a stream from anything else, and runs in a full Redis.
+  -- Else the XDEL is the first write: it tells a stream from anything else, and runs
+  -- in a full Redis.
+  if #idem > 0 then -- while those that end beside them have their leases
+    -- include: idem
+    -- include: idem_end
+    redis.call('XLEN', KEYS[1])
+    write_when_full(KEYS[3])
+    for _, e in ipairs(idem) do idem_end(e[1], e[2], e[3], KEYS[3], now) end
+  end
   local gone = redis.call('XDEL', KEYS[1], unpack(ended))
   if gone < #ended then redis.call('HDEL', KEYS[2], unpack(ended)) end
   redis.call('ZREM', KEYS[3], unpack(ended))
@@ -60,6 +75,7 @@ if #ended > 0 then
   minute_note(KEYS[6], KEYS[5], minute)
   for counter, count in pairs(counts) do
     tally(KEYS[5], 'n:' .. string.lower(counter), count)
+    if counter == 'skipped' then tally(KEYS[5], 'n:done', count) end
   end
 else
   write_when_full(KEYS[3])

@@ -35,6 +35,7 @@ func (h *hook) Dead(ctx context.Context, e pawl.DeadEvent) {
 }
 
 func (h *hook) Done(ctx context.Context, e pawl.Event)         { h.ended(ctx, e) }
+func (h *hook) Skipped(ctx context.Context, e pawl.Event)      { h.ended(ctx, e) }
 func (h *hook) Discarded(ctx context.Context, e pawl.Event)    { h.ended(ctx, e) }
 func (h *hook) Released(ctx context.Context, e pawl.Event)     { h.ended(ctx, e) }
 func (h *hook) LeaseLost(ctx context.Context, e pawl.Event)    { h.ended(ctx, e) }

@@ -39,6 +39,8 @@ func compare(o pawl.Option, want *record.Record, job waitingJob) (same bool, has
 		return want.ExpireIn == got.ExpireIn, own(got.ExpireIn)
 	case pawl.Unique:
 		return reflect.DeepEqual(want.Unique, got.Unique), ownUnique(got.Unique)
+	case pawl.Idempotency:
+		return reflect.DeepEqual(want.Idempotency, got.Idempotency), ownIdempotency(got.Idempotency)
 	case pawl.MaxAttempts:
 		return want.MaxAttempts == got.MaxAttempts, own(got.MaxAttempts)
 	case pawl.Timeout:
@@ -91,6 +93,13 @@ func ownUnique(u *record.Unique) string {
 		return own(0)
 	}
 	return fmt.Sprintf("%+v", pawl.Unique{Key: u.Key, Until: pawl.UniqueUntil(u.Until), For: u.For, OnDuplicate: pawl.OnDuplicate(u.OnDuplicate)})
+}
+
+func ownIdempotency(i *record.Idempotency) string {
+	if i == nil {
+		return own(0)
+	}
+	return fmt.Sprintf("%+v", pawl.Idempotency{Key: i.Key, Window: i.Window})
 }
 
 func ownBackoff(b *record.Backoff) string {

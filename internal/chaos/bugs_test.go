@@ -50,6 +50,7 @@ var plantedBugs = []struct {
 	plan []Step
 	only string // shapes
 	keys bool   // for each job
+	idem bool   // for each job an idempotency key
 	jobs int    // 80 if 0
 	want []string
 }{
@@ -110,6 +111,12 @@ var plantedBugs = []struct {
 		plan: calm, only: "plain", jobs: 200, want: []string{UniqueKey}},
 	{name: "a redrive takes a key that is held", bugs: []Bug{{"redrive", "if holder and holder ~= id then", "if false then"}},
 		plan: calm, only: "permanent slow long", keys: true, jobs: 150, want: []string{UniqueKey}},
+	{name: "an idempotency key that is in use can be taken", bugs: []Bug{{"claim", "return score and tonumber(score) ~= 0", "return false"}},
+		plan: calm, only: "long", idem: true, want: []string{Idempotent}},
+	{name: "an idempotency key that is done is forgotten", bugs: []Bug{{"settle", "tonumber(window) }", "0 }"}},
+		plan: calm, only: "plain", idem: true, jobs: 200, want: []string{Idempotent}},
+	{name: "bury leaves the idempotency key", bugs: []Bug{{"bury", "idem_end(e[1], e[2], 0, KEYS[3], now)", "local _ = e"}},
+		plan: calm, only: "permanent", idem: true, want: []string{OneState}},
 	{name: "cancel answers and does nothing", bugs: []Bug{{"cancel", "erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })", ""}},
 		plan: calm, only: "doomed flaky snooze", want: []string{HonestErrors, Conservation}},
 	{name: "a delayed job has no record", bugs: []Bug{{"enqueue", "redis.call('HSET', KEYS[2], unpack(held))", ""}},
@@ -130,7 +137,7 @@ func TestChaosCatchesPlantedBugs(t *testing.T) {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
 			opts := Options{Jobs: bug.jobs, Window: 1500 * time.Millisecond, Visibility: bugLease,
-				Plan: bug.plan, Only: bug.only, Keyed: bug.keys, Bugs: bug.bugs, Patience: 3 * time.Second}
+				Plan: bug.plan, Only: bug.only, Keyed: bug.keys, Idem: bug.idem, Bugs: bug.bugs, Patience: 3 * time.Second}
 			if bug.jobs == 0 {
 				opts.Jobs = 80
 			}

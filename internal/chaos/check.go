@@ -16,6 +16,7 @@ const (
 	OneTombstone = "one tombstone"
 	Conservation = "conservation"
 	UniqueKey    = "unique"
+	Idempotent   = "idempotent"
 	RetryLaw     = "retry law"
 	EffectOnce   = "effect at most once"
 	Recovers     = "recovers alone"
@@ -60,6 +61,7 @@ func Check(history []Event, state State) []Violation {
 	c.pauses()
 	c.recovery()
 	c.uniques()
+	c.idempotent()
 	c.left()
 	c.counters()
 	return c.found
@@ -122,6 +124,9 @@ func (j *job) ends() (all []Event) {
 // explained tells whether something may have ended the job unseen.
 func (c *checker) explained(j *job) bool {
 	if slices.ContainsFunc(j.cancels, (*call).may) {
+		return true
+	}
+	if c.skippable(j) {
 		return true
 	}
 	if j.enqueue != nil && j.enqueue.invoke.Scrap {

@@ -67,10 +67,12 @@ func (c *checker) counters() {
 	c.between("enqueued", n.Enqueued, known, known+unknown)
 	c.between("duplicate", n.Duplicate, twins, twins+maybeTwins)
 	c.between("redriven", n.Redriven, redriven, redriven+maybeRedriven)
-	c.outcomes("done", n.Done, Done, "done", 0)
+	skips, more, waits := c.unrun()
+	c.between("skipped", n.Skipped, skips, skips+more)
+	c.outcomes("done", n.Done-skips, Done, "done", more)
 	c.outcomes("discarded", n.Discarded, Discard, "discard", 0)
 	c.outcomes("retried", n.Retried, Retry, "retry", 0)
-	c.outcomes("snoozed", n.Snoozed, Snooze, "snooze", 0)
+	c.outcomes("snoozed", n.Snoozed, Snooze, "snooze", waits)
 	c.outcomes("cancelled", n.Cancelled, Cancel, "", cancels)
 }
 

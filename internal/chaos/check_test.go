@@ -111,6 +111,24 @@ func TestAHistoryThatEndsAnywherePasses(t *testing.T) {
 	require.Empty(t, Check(p.events, p.state))
 }
 
+// A job that is put back because its key is in use, and skipped once it is done; and
+// one that runs under the key after the window.
+func TestAHistoryWithSkippedJobsPasses(t *testing.T) {
+	t.Parallel()
+	p := clean()
+	key := Event{Idem: "i", Keep: 100}
+	f, g, h := p.enqueue(1700, "f", key), p.enqueue(1701, "g", key), p.enqueue(1702, "h", key)
+	p.run(f, "f", 1710, 1720, "w1", 1, "done", Done, Event{})
+	p.add(1715, "w1", Snooze, Event{Job: g, Run: (epoch + 1712) * 1000, Delay: 50})
+	p.add(1770, "w1", Skip, Event{Job: g, Run: (epoch + 1766) * 1000})
+	p.run(h, "h", 1830, 1840, "w1", 1, "done", Done, Event{})
+	total := &p.state.Stats.Total
+	total.Done, total.Skipped, total.Snoozed = total.Done+3, 1, 1
+	require.Empty(t, Check(p.events, p.state))
+	total.Skipped = 0
+	require.NotEmpty(t, Check(p.events, p.state))
+}
+
 // planted is a violation of each invariant, in at least two ways.
 var planted = []struct {
 	invariant, name string
@@ -218,6 +236,18 @@ var planted = []struct {
 	{UniqueKey, "a duplicate is told of the holder of another key", func(p *past) {
 		p.add(50, "producer", Enqueue, Event{Type: Invoke, Ref: "f", Key: "other"})
 		p.add(51, "producer", Enqueue, Event{Ref: "f", Job: id(0), Duplicate: true})
+	}},
+	{Idempotent, "a key is done twice within its window", func(p *past) {
+		for at, ref := range map[int64]string{1700: "f", 1710: "g"} {
+			job := p.enqueue(at, ref, Event{Idem: "i", Keep: 300})
+			p.run(job, ref, at+100, at+105, "w1", 1, "done", Done, Event{Due: at})
+		}
+	}},
+	{Idempotent, "a job runs under a key that is in use", func(p *past) {
+		f := p.enqueue(1700, "f", Event{Idem: "i", Keep: 1})
+		g := p.enqueue(1701, "g", Event{Idem: "i", Keep: 1})
+		p.run(f, "f", 1702, 1720, "w1", 1, "done", Done, Event{})
+		p.run(g, "g", 1710, 1730, "w1", 1, "done", Done, Event{})
 	}},
 	{RetryLaw, "more attempts than there are", func(p *past) {
 		f := p.enqueue(1700, "f", Event{})
@@ -352,7 +382,7 @@ func TestEachPlantedViolationIsCaughtByName(t *testing.T) {
 		})
 	}
 	for _, invariant := range []string{NoLoss, NoPhantom, UnknownOnce, Fenced, OneHolder, OneState, OneTombstone,
-		Conservation, UniqueKey, RetryLaw, EffectOnce, Recovers, Stuck, HonestErrors} {
+		Conservation, UniqueKey, Idempotent, RetryLaw, EffectOnce, Recovers, Stuck, HonestErrors} {
 		require.GreaterOrEqual(t, ways[invariant], 2, invariant)
 	}
 }

@@ -36,7 +36,8 @@ type childConfig struct {
 	Pace        time.Duration // between two of its enqueues
 	Only        string
 	Keyed       bool
-	Concurrency int // of a worker
+	Idem        bool // most jobs have an idempotency key
+	Concurrency int  // of a worker
 	Visibility  time.Duration
 	Bugs        []Bug
 
@@ -138,6 +139,7 @@ func (s scribe) Started(_ context.Context, e pawl.Event) {
 }
 
 func (s scribe) Done(_ context.Context, e pawl.Event)      { s.write(Done, e, nil) }
+func (s scribe) Skipped(_ context.Context, e pawl.Event)   { s.write(Skip, e, nil) }
 func (s scribe) Discarded(_ context.Context, e pawl.Event) { s.write(Discard, e, nil) }
 func (s scribe) Cancelled(_ context.Context, e pawl.Event) { s.write(Cancel, e, nil) }
 func (s scribe) Released(_ context.Context, e pawl.Event)  { s.write(Release, e, nil) }

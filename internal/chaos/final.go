@@ -111,7 +111,7 @@ func leftover(ctx context.Context, q *pawl.Queue, rdb *redis.Client, s pawl.Stat
 		if err != nil {
 			return keys, err
 		}
-		if slices.Contains([]string{"lane", "stop", "unique"}, family) && ttl != -1 {
+		if slices.Contains([]string{"lane", "stop", "unique", "idem"}, family) && ttl != -1 {
 			continue
 		}
 		keys = append(keys, iter.Val())

@@ -39,6 +39,7 @@ const (
 	Start   Op = "start"
 	Effect  Op = "effect" // the handler is about to return
 	Done    Op = "done"
+	Skip    Op = "skip" // a job was done under its idempotency key
 	Discard Op = "discard"
 	Cancel  Op = "cancel" // also an operator's call
 	Retry   Op = "retry"
@@ -85,6 +86,8 @@ type Event struct {
 
 	Key       string `json:"key,omitempty"`    // unique key of an enqueue
 	Window    int64  `json:"window,omitempty"` // ms, of the key
+	Idem      string `json:"idem,omitempty"`   // idempotency key of an enqueue
+	Keep      int64  `json:"keep,omitempty"`   // ms, of that one's window
 	Started   bool   `json:"started,omitempty"`
 	Duplicate bool   `json:"duplicate,omitempty"` // Job is the holder
 	Scrap     bool   `json:"scrap,omitempty"`     // the job may be purged
@@ -93,11 +96,11 @@ type Event struct {
 
 // ends tells the ops that end a run.
 func (o Op) ends() bool {
-	return slices.Contains([]Op{Done, Discard, Cancel, Retry, Snooze, Dead, Release}, o)
+	return slices.Contains([]Op{Done, Skip, Discard, Cancel, Retry, Snooze, Dead, Release}, o)
 }
 
 // over tells the ops after which a job is gone for good.
-func (o Op) over() bool { return o == Done || o == Discard || o == Cancel }
+func (o Op) over() bool { return o == Done || o == Skip || o == Discard || o == Cancel }
 
 // key is the unique key of an enqueue, which is its queue's alone.
 func (e Event) key() string { return e.Queue + " " + e.Key }

@@ -39,7 +39,7 @@ var kinds = []struct {
 }
 
 // scriptsHit are the calls that a proxy breaks; the first ones come often.
-var scriptsHit = []string{"enqueue", "lease", "settle", "retry", "bury", "extend", "redrive", "cancel", "purge", "reschedule", "release"}
+var scriptsHit = []string{"enqueue", "lease", "settle", "retry", "bury", "extend", "claim", "redrive", "cancel", "purge", "reschedule", "release"}
 
 var callFaults = map[string]redistest.Fault{
 	"drop": redistest.Drop, "no reply": redistest.RunDropReply, "reset": redistest.RunReset,

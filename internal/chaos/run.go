@@ -31,6 +31,7 @@ type Options struct {
 	Plan       []Step        // default: that of the seed
 	Only       string        // the shapes of jobs, a word each, if not all
 	Keyed      bool          // each job has a unique key
+	Idem       bool          // most jobs have an idempotency key
 	Wide       bool          // several queues, enqueues of many, pauses, redrives of all
 	Sample     time.Duration // between two samples of a soak; see veteran
 	Bugs       []Bug         // to plant in the scripts of all children
@@ -147,6 +148,7 @@ func newRunner(t testing.TB, opts Options) *runner {
 		r.workers = append(r.workers, r.newSlot(fmt.Sprintf("worker%d", i), cfg))
 	}
 	child.Role, child.Seed, child.Jobs, child.Only = "producer", opts.Seed, opts.Jobs, opts.Only
+	child.Idem = opts.Idem
 	child.Keyed, child.Total, child.Callers = opts.Keyed, opts.Jobs, max(4, opts.Jobs/1000)
 	if opts.Sample > 0 {
 		child.Total, child.Callers = min(opts.Jobs, 2000), 4 // the share of rare shapes, whatever the time

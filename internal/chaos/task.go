@@ -191,7 +191,17 @@ func newDraft(random *rand.Rand, ref string, cfg childConfig) draft {
 	if cfg.Keyed || random.IntN(5) == 0 {
 		d.unique(random)
 	}
+	if cfg.Idem || cfg.Only == "" && random.IntN(8) == 0 {
+		d.idempotent(random)
+	}
 	return d
+}
+
+// idempotent gives it one of a few idempotency keys.
+func (d *draft) idempotent(random *rand.Rand) {
+	i := pawl.Idempotency{Key: fmt.Sprint("i", random.IntN(12)), Window: 300 * time.Millisecond}
+	d.invoke.Idem, d.invoke.Keep = i.Key, i.Window.Milliseconds()
+	d.options = append(d.options, i)
 }
 
 func (d *draft) delay(ms int) {

@@ -29,8 +29,9 @@ local function minute_note(minutes, meta, minute)
   if not minute then return end
   local counts = redis.call('HMGET', meta, 'n:enqueued', 'n:duplicate', 'n:started', 'n:done', 'n:failed',
     'n:retried', 'n:snoozed', 'n:released', 'n:crashed', 'n:dead', 'n:redriven', 'n:discarded',
-    'n:cancelled', 'n:expired', 'n:purged', 'n:dropped', 'n:lost', 'n:healed')
-  for i = 1, 18 do counts[i] = tonumber(counts[i] or '') and counts[i] or '0' end
+    'n:cancelled', 'n:expired', 'n:purged', 'n:dropped', 'n:lost', 'n:healed',
+    'n:skipped')
+  for i = 1, 19 do counts[i] = tonumber(counts[i] or '') and counts[i] or '0' end
   redis.call('HSET', minutes, 'now', num(minute), num(minute % 1440),
     num(minute) .. ' ' .. table.concat(counts, ' '))
 end
