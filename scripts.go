@@ -44,6 +44,7 @@ var (
 	scriptMinutes    = loadScript("minutes")
 	scriptBeat       = loadScript("beat")
 	scriptMend       = loadScript("mend")
+	scriptUnpark     = loadScript("unpark")
 	scriptWorkers    = loadScript("workers")
 )
 

@@ -9,11 +9,13 @@
 -- KEYS[7] meta    hash
 -- KEYS[8] minutes hash, the counters at the start of each minute
 -- KEYS[9] lane    the caller's lane
--- KEYS[10..]      unique keys
+-- KEYS[10] due    sorted set, score = ms
+-- KEYS[11] wake   list of tokens
+-- KEYS[12..]      unique keys
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2..]       per job: id, token, post-mortem, what else to count (failed,
 --                 expired, both as failed+expired, or "") and
---                 the index of its unique key in KEYS[10..] (0: none)
+--                 the index of its unique key in KEYS[12..] (0: none)
 --
 -- returns "stale" | a letter per job: "k" buried, "c" to be cancelled instead
 -- (nothing done; the caller settles it so), "l" lost
@@ -41,18 +43,32 @@ for i = 2, #ARGV, 5 do
 end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
 local graves = redis.call('HMGET', KEYS[6], unpack(ids))
-local gone, counts, frees, old_graves = {}, {}, {}, {}
+local gone, counts, frees, old_graves, passes = {}, {}, {}, {}, nil
 for i, id in ipairs(ids) do
   if marks[i] == 'k' then
     gone[#gone + 1] = id
     for counter in string.gmatch(ARGV[5 * i], '%a+') do counts[counter] = (counts[counter] or 0) + 1 end
     local unique = tonumber(ARGV[5 * i + 1])
-    local till = unique > 0 and unique_owned(KEYS[9 + unique], id)
-    if till then frees[#frees + 1] = { KEYS[9 + unique], till } end
+    if unique > 0 then
+      local key = KEYS[11 + unique]
+      local till, next_id = unique_owned(key, id)
+      if next_id then
+        passes = passes or {}
+        passes[#passes + 1] = { key, till, next_id }
+      elseif till then
+        frees[#frees + 1] = { key, till }
+      end
+    end
     if graves[i] and redis.pcall('XRANGE', KEYS[5], graves[i], graves[i])[1] then
       old_graves[#old_graves + 1] = graves[i]
     end
   end
+end
+
+local waiting = 0
+if passes then
+  redis.call('ZCARD', KEYS[10])
+  waiting = redis.call('LLEN', KEYS[11])
 end
 
 write_when_full(KEYS[3])
@@ -69,6 +85,13 @@ if #gone > 0 then
   redis.call('ZREM', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[4], unpack(gone))
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
+  if passes then
+    -- include: head
+    -- include: wake
+    -- include: parked
+    -- include: unique_pass
+    unique_pass_all(passes, KEYS[2], KEYS[10], KEYS[11], waiting, now)
+  end
   minute_note(KEYS[8], KEYS[7], minute)
   tally(KEYS[7], 'n:dead', #gone)
   for counter, count in pairs(counts) do tally(KEYS[7], 'n:' .. string.lower(counter), count) end

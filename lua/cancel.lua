@@ -11,7 +11,8 @@
 -- KEYS[8] meta    hash
 -- KEYS[9] minutes hash, the counters at the start of each minute
 -- KEYS[10] lane   the caller's lane
--- KEYS[11..]      its unique key, if it has one
+-- KEYS[11] wake   list of tokens
+-- KEYS[12..]      its unique key, if it has one
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] id
 --
@@ -22,6 +23,7 @@
 -- include: runs
 -- include: full
 -- include: unique_own
+-- include: unique_behind
 -- include: erase
 -- include: tally
 
@@ -38,7 +40,12 @@ local entry = redis.call('HGET', KEYS[6], id)
 local dead = redis.call('HEXISTS', KEYS[7], id) == 1
 redis.call('HLEN', KEYS[8])
 local minute = minute_turned(KEYS[9], now)
-local till = KEYS[11] and unique_owned(KEYS[11], id)
+local waiting = redis.call('LLEN', KEYS[11])
+local key, till, next_id, rest_text = KEYS[12], nil, nil, nil
+if key then
+  till, next_id = unique_owned(key, id)
+  rest_text = unique_behind(key, id)
+end
 
 local answer = dead and 'dead' or 'missing'
 if fresh or held then
@@ -50,7 +57,16 @@ if fresh or held then
     answer = 'flagged'
   else
     erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })
-    if till then unique_free(KEYS[11], till, now) end
+    if rest_text then redis.call('SET', key, rest_text) end
+    if next_id then
+      -- include: head
+      -- include: wake
+      -- include: parked
+      -- include: unique_pass
+      unique_pass_all({ { key, till, next_id } }, KEYS[2], KEYS[3], KEYS[11], waiting, now)
+    elseif till then
+      unique_free(key, till, now)
+    end
     minute_note(KEYS[9], KEYS[8], minute)
     tally(KEYS[8], 'n:cancelled', 1)
     answer = 'gone'

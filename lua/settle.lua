@@ -8,10 +8,12 @@
 -- KEYS[5] meta    hash
 -- KEYS[6] minutes hash, the counters at the start of each minute
 -- KEYS[7] lane    the caller's lane
--- KEYS[8..]       unique keys
+-- KEYS[8] due     sorted set, score = ms
+-- KEYS[9] wake    list of tokens
+-- KEYS[10..]      unique keys
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2..]       per job: id, token, counter (done, discarded, cancelled) and
---                 the index of its unique key in KEYS[8..] (0: none)
+--                 the index of its unique key in KEYS[10..] (0: none)
 --
 -- returns "stale" | a letter per job: "k" ended, "c" to be cancelled instead of
 -- discarded (nothing done; the caller settles it so), "l" lost
@@ -37,7 +39,7 @@ for i = 2, #ARGV, 4 do
   tokens[#tokens + 1] = ARGV[i + 1]
 end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
-local ended, counts, frees = {}, {}, {}
+local ended, counts, frees, passes = {}, {}, {}, nil
 for i, id in ipairs(ids) do
   local counter, unique = ARGV[4 * i], ARGV[4 * i + 1]
   -- What is done is done, whoever has cancelled it.
@@ -45,10 +47,23 @@ for i, id in ipairs(ids) do
   if marks[i] == 'k' then
     ended[#ended + 1] = id
     counts[counter] = (counts[counter] or 0) + 1
-    local key = unique ~= '0' and KEYS[7 + tonumber(unique)]
-    local till = key and unique_owned(key, id)
-    if till then frees[#frees + 1] = { key, till } end
+    if unique ~= '0' then
+      local key = KEYS[9 + tonumber(unique)]
+      local till, next_id = unique_owned(key, id)
+      if next_id then
+        passes = passes or {}
+        passes[#passes + 1] = { key, till, next_id }
+      elseif till then
+        frees[#frees + 1] = { key, till }
+      end
+    end
   end
+end
+
+local waiting = 0
+if passes then
+  redis.call('ZCARD', KEYS[8])
+  waiting = redis.call('LLEN', KEYS[9])
 end
 
 write_when_full(KEYS[3])
@@ -58,6 +73,13 @@ if #ended > 0 then
   redis.call('ZREM', KEYS[3], unpack(ended))
   redis.call('HDEL', KEYS[4], unpack(ended))
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
+  if passes then
+    -- include: head
+    -- include: wake
+    -- include: parked
+    -- include: unique_pass
+    unique_pass_all(passes, KEYS[2], KEYS[8], KEYS[9], waiting, now)
+  end
   minute_note(KEYS[6], KEYS[5], minute)
   for counter, count in pairs(counts) do
     tally(KEYS[5], 'n:' .. string.lower(counter), count)
