@@ -157,10 +157,16 @@ func (r *rig) withUnique(s *shot, unique string) int {
 }
 
 func (r *rig) retryShot(counter string, delay time.Duration, body string, holds ...hold) shot {
+	return r.retryUnder("", counter, delay, body, holds...)
+}
+
+// retryUnder is of jobs that hold a unique key.
+func (r *rig) retryUnder(unique, counter string, delay time.Duration, body string, holds ...hold) shot {
 	k := &r.k
 	s := shot{scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}, nil}
+	index := r.withUnique(&s, unique)
 	for _, h := range holds {
-		s.args = append(s.args, h.id, h.token, body, delay.Milliseconds(), counter, 0)
+		s.args = append(s.args, h.id, h.token, body, delay.Milliseconds(), counter, index)
 	}
 	return s
 }

@@ -20,8 +20,8 @@
 -- include: full
 -- include: parked
 -- include: unique_own
--- include: unique_pass
 -- include: wake
+-- include: unique_pass
 -- include: tally
 
 local now = math.floor(now_us() / 1000)
