@@ -173,3 +173,39 @@ func TestASuccessorOfGarbage(t *testing.T) {
 		}
 	})
 }
+
+func TestAnUnparkOfAWrongTypeIsAnErrorAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		keys := func(r *rig) []string {
+			k := &r.k
+			return []string{k.jobs, k.held, k.due, k.leases, k.meta, k.minutes, k.wake}
+		}
+		for i := range keys(open(t)) {
+			r := open(t)
+			_, next := r.behind()
+			r.do("DEL", r.k.unique("a"))
+			key := keys(r)[i]
+			r.do("DEL", key)
+			r.do("SET", key, "a text")
+			before := r.dump()
+			_, err := r.ask(&call{script: scriptUnpark, keys: append(keys(r), r.k.unique("a")), args: []any{next, 1}})
+			require.ErrorContains(t, err, "WRONGTYPE", key)
+			require.Equal(t, before, r.dump(), key)
+		}
+	})
+}
+
+// It takes little room, and a full Redis must not keep a job parked for ever.
+func TestAFullRedisLetsParkedJobsGo(t *testing.T) {
+	t.Parallel()
+	onServer(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		h, next := r.behind()
+		lostHolders["it went whole"].lose(r, h, next)
+		r.worn(next)
+		r.fill()
+		r.mendAll()
+		require.Equal(t, StateReady, r.state(next))
+	})
+}
