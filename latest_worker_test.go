@@ -175,6 +175,37 @@ func TestACrashIsNoEndForTheOneBehind(t *testing.T) {
 	})
 }
 
+// The holder vanishes without an end: a worker finds who waits behind nothing.
+func TestAWorkerLetsGoWhatWaitsBehindNothing(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		q, g := e.Queue("mail"), newGate()
+		push(t, q, 1)
+		w := e.Worker("mail", pawl.WorkerConfig{})
+		pawl.Handle(w, g.handle)
+		stop := e.Start(w)
+		<-g.started
+		second := push(t, q, 2)
+		for _, key := range []string{"jobs", "leases", "runs"} {
+			require.NoError(t, e.Redis.Del(t.Context(), "pawl:{mail}:"+key).Err())
+		}
+		g.outcome <- nil
+		e.Pass(time.Second)
+		found, err := q.Check(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, found)
+		start := time.Now()
+		done := e.Log.Wait(t, "done", 1)
+		require.Equal(t, second.ID, done[0].Job.ID)
+		require.Less(t, time.Since(start), 2*time.Minute+10*time.Second)
+		require.NoError(t, stop())
+		require.Equal(t, []int{1, 2}, g.runs())
+		s, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 1, s.Total.Healed)
+	})
+}
+
 // Debounce: each enqueue puts the one job off, and the last one's arguments run.
 func TestADelayThatIsReplacedIsADebounce(t *testing.T) {
 	t.Parallel()
