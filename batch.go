@@ -317,7 +317,7 @@ func (b *batcher) fill(c *call, l *lane, seq string, groups []*group) {
 	for _, g := range groups {
 		n += len(g.items)
 	}
-	c.keys = []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.minutes, k.wake, l.key}
+	c.keys = []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	c.args = make([]any, 2, 2+3*n)
 	c.args[0], c.args[1] = seq, n
 	first := len(c.keys)
@@ -355,8 +355,8 @@ func (b *batcher) read(c *call, groups []*group) error {
 			case strings.HasPrefix(marks, "."):
 				it.result.ID = jobid.FromParts(us, it.low)
 				us++
-			case strings.HasPrefix(marks, "d") && len(holders) > 0 && it.unique != nil:
-				it.result.Duplicate = true
+			case (strings.HasPrefix(marks, "d") || strings.HasPrefix(marks, "r")) && len(holders) > 0 && it.unique != nil:
+				it.result.Duplicate, it.result.Replaced = true, marks[0] == 'r'
 				it.result.ID, _ = jobid.FromText(holders[0])
 				holders = holders[1:]
 			default:

@@ -71,7 +71,8 @@ func (c *checker) walk() error {
 			return node.HScan(c.ctx, k.index, cursor, "", checkPage).Result()
 		}),
 		c.scan(k.due, func(cursor uint64) ([]string, uint64, error) {
-			return node.ZScan(c.ctx, k.due, cursor, "", checkPage).Result()
+			texts, next, err := node.ZScan(c.ctx, k.due, cursor, "", checkPage).Result()
+			return texts, next, errors.Join(err, c.parked(texts))
 		}),
 		c.scan(k.prio, func(cursor uint64) ([]string, uint64, error) {
 			return node.ZScan(c.ctx, k.prio, cursor, "", checkPage).Result()

@@ -31,6 +31,12 @@ func (o *outcome) cancelled() *outcome {
 	return &outcome{run: o.run, verb: verbSettle, counter: "cancelled", err: ErrCancelled, event: o.run.event(ErrCancelled)}
 }
 
+// superseded turns the outcome of a job that was not put back, because another waited
+// behind it, into the end that it had.
+func (o *outcome) superseded() *outcome {
+	return &outcome{run: o.run, verb: verbSettle, counter: "discarded", err: o.err, event: o.event}
+}
+
 // conclude reads a handler's error. The cause of an ended context comes first:
 // a job is not blamed for what its worker did to it.
 func (r *run) conclude(err error) (out *outcome) {

@@ -25,9 +25,10 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 		return q.wrap("cancel", err)
 	}
 	k := &q.keys
-	keys := k.living(k.index, k.meta, k.minutes, laneKey)
+	keys := k.living(k.index, k.meta, k.minutes, laneKey, k.wake)
 	unique := 0
-	// A job's keys never change, so reading them beforehand is safe.
+	// A job's unique key never changes, and its idempotency key only with its
+	// arguments: reading them beforehand is safe.
 	if rec, err := record.Decode([]byte(found.record)); err == nil {
 		if rec.Unique != nil {
 			keys, unique = append(keys, k.unique(rec.Unique.Key)), 1
@@ -55,8 +56,8 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 // means now, and leaves a job that is ready as it is. Of a job that was given
 // back, or whose lease ran out, another time ends the lease; one that ran out
 // counts as a crash. All else stays, ExpireIn too. Errors: ErrInvalid for a time that
-// At would refuse; ErrNotFound, no such job; ErrState, it runs, is about to be
-// cancelled, or is dead; ErrFull. In each case the job is as it was.
+// At would refuse; ErrNotFound, no such job; ErrState, it runs, is parked, is
+// about to be cancelled, or is dead; ErrFull. In each case the job is as it was.
 func (q *Queue) Reschedule(ctx context.Context, id ID, at time.Time) error {
 	if err := At(at).apply(&settings{}); err != nil {
 		return q.wrap("reschedule", err)
@@ -97,6 +98,8 @@ func (q *Queue) reschedule(ctx context.Context, id ID, ms int64) error {
 		return fmt.Errorf("%w: %s", ErrNotFound, id)
 	case "running":
 		return fmt.Errorf("%w: %s runs", ErrState, id)
+	case "parked":
+		return fmt.Errorf("%w: %s waits behind the job that holds its unique key, and runs when that is over", ErrState, id)
 	case "cancelled":
 		return fmt.Errorf("%w: %s was cancelled and ends with its next lease", ErrState, id)
 	default:

@@ -10,7 +10,7 @@ import (
 )
 
 // Unique keeps at most one live job per key: an enqueue under a key that is
-// held adds no job. The key is held from the enqueue on, in the same script,
+// held adds no job, unless OnDuplicate says otherwise. The key is held from the enqueue on, in the same script,
 // and by the id of the job that holds it; keys are the queue's, shared by all
 // its kinds. A redrive takes the key again, or is refused with the holder's
 // id. The zero Unique is one live job for each kind and arguments.
@@ -26,7 +26,8 @@ type Unique struct {
 	Until UniqueUntil
 	// For also holds the key for this long from enqueue, even if the job has
 	// ended: a deduplication window. It costs the key's memory for as long.
-	// 0 is no window; at most 100 years. Whoever enqueues again after
+	// An enqueue that replaces a job, or waits behind one, begins it anew, and never
+	// makes it shorter. 0 is no window; at most 100 years. Whoever enqueues again after
 	// ErrUnconfirmed needs it, since the first job may be done by then. Within
 	// the window a duplicate is not always a job that will be done: its holder
 	// may be dead, as Get tells.
@@ -52,6 +53,25 @@ const (
 	KeepExisting OnDuplicate = iota
 	// RejectDuplicate is KeepExisting with ErrDuplicate.
 	RejectDuplicate
+	// ReplaceWaiting gives the job that waits under the key everything of the new
+	// one: kind, arguments, headers, due time, policies. With a Delay that is a
+	// debounce. The job keeps its id, and with it EnqueuedAt and the moment from which
+	// ExpireIn counts; failed attempts and crashes of the old one are forgotten. One
+	// that was ready, and still is, keeps its place among those that are ready. A
+	// running job is left alone and wins: the new one is then dropped, as by
+	// KeepExisting, and so it is if the holder has ended and only its window (For)
+	// is left. If the jobs of a key have an Idempotency, let it be the same for all:
+	// a run that a crash or a shutdown cut short may have marked that of the old one.
+	ReplaceWaiting
+	// RunLatestAfter lets the running job finish, then runs the newest one. While
+	// the holder runs, the new job waits behind it (StateParked), where a further
+	// enqueue replaces it, and goes on when that run is over, however it ends: done, dead,
+	// cancelled, discarded, or with a retry or a snooze, which does not take place
+	// then, so that the holder counts as discarded. If the holder does not run, this is
+	// ReplaceWaiting. A run that a crash or a shutdown cut short is not over: the
+	// holder runs again first. Not with UntilStarted, since a job that has started
+	// does not hold its key then.
+	RunLatestAfter
 )
 
 const maxUniqueKey = 512 // bytes
@@ -68,8 +88,10 @@ func (u Unique) apply(s *settings) error {
 		return invalidf("Unique.For is %v: to hold the key no longer than the job, leave it out", u.For)
 	case u.For > maxWait:
 		return invalidf("Unique.For is %v: use at most 100 years", u.For)
-	case u.OnDuplicate < KeepExisting || u.OnDuplicate > RejectDuplicate:
-		return invalidf("Unique.OnDuplicate is %d: use KeepExisting or RejectDuplicate", int(u.OnDuplicate))
+	case u.OnDuplicate < KeepExisting || u.OnDuplicate > RunLatestAfter:
+		return invalidf("Unique.OnDuplicate is %d: use KeepExisting, RejectDuplicate, ReplaceWaiting or RunLatestAfter", int(u.OnDuplicate))
+	case u.OnDuplicate == RunLatestAfter && u.Until == UntilStarted:
+		return invalidf("Unique has RunLatestAfter and UntilStarted: a job that runs holds no key then, so leave out one of them")
 	default:
 		s.unique = &u
 		return nil

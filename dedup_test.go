@@ -134,6 +134,8 @@ func TestUnique(t *testing.T) {
 		"a key of any bytes":           {Key: "\x00\xff{}"},
 		"a key of the greatest length": {Key: strings.Repeat("k", maxUniqueKey)},
 		"everything":                   {Key: "k", Until: UntilStarted, For: time.Hour, OnDuplicate: RejectDuplicate},
+		"a replacement":                {Key: "k", Until: UntilStarted, For: time.Hour, OnDuplicate: ReplaceWaiting},
+		"the latest":                   {Key: "k", For: time.Hour, OnDuplicate: RunLatestAfter},
 	} {
 		t.Run("may be "+name, func(t *testing.T) {
 			t.Parallel()
@@ -151,8 +153,9 @@ func TestUnique(t *testing.T) {
 		"until something negative":    {Unique{Until: -1}, "use UntilDone or UntilStarted"},
 		"for a negative time":         {Unique{For: -1}, "leave it out"},
 		"for more than 100 years":     {Unique{For: maxWait + 1}, "100 years"},
-		"with an unknown OnDuplicate": {Unique{OnDuplicate: 2}, "use KeepExisting or RejectDuplicate"},
-		"with a negative OnDuplicate": {Unique{OnDuplicate: -1}, "use KeepExisting or RejectDuplicate"},
+		"with an unknown OnDuplicate": {Unique{OnDuplicate: 4}, "use KeepExisting, RejectDuplicate, ReplaceWaiting or RunLatestAfter"},
+		"with a negative OnDuplicate": {Unique{OnDuplicate: -1}, "use KeepExisting, RejectDuplicate, ReplaceWaiting or RunLatestAfter"},
+		"the latest until started":    {Unique{OnDuplicate: RunLatestAfter, Until: UntilStarted}, "leave out one of them"},
 	} {
 		t.Run("must not be "+name, func(t *testing.T) {
 			t.Parallel()

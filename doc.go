@@ -94,6 +94,8 @@
 //   - [RetryAfter]: asynq's RetryDelayFunc, for one error.
 //   - [Unique]: asynq's Unique and TaskID, River's UniqueOpts, BullMQ's
 //     deduplication, Sidekiq Enterprise's unique jobs, SQS's deduplication id.
+//   - [ReplaceWaiting]: debounce; BullMQ's deduplication with replace and extend.
+//   - [RunLatestAfter]: coalescing, "one running, one pending".
 //   - [MaxAttempts]: asynq's MaxRetry and Sidekiq's retry count retries, which
 //     is one less.
 //   - [Delay], [At]: asynq's ProcessIn and ProcessAt, River's ScheduledAt,

@@ -38,6 +38,52 @@ func ExampleOnDuplicate() {
 	// Output: true
 }
 
+// Debounce: each enqueue within ten seconds puts the one job off, and it runs with the
+// last arguments.
+func ExampleOnDuplicate_debounce() {
+	m := inMemory()
+	defer m.stop()
+	ctx := context.Background()
+	q := m.Queue("index")
+	quiet := pawl.Unique{Key: "reindex", OnDuplicate: pawl.ReplaceWaiting}
+
+	first := must(q.Enqueue(ctx, Receipt.Args("one product"), quiet, pawl.Delay(10*time.Second)))
+	second := must(q.Enqueue(ctx, Receipt.Args("all products"), quiet, pawl.Delay(10*time.Second)))
+	fmt.Println(second.Replaced, first.ID == second.ID)
+	fmt.Println(string(must(q.Get(ctx, first.ID)).Payload))
+	// Output:
+	// true true
+	// "all products"
+}
+
+// One runs, and of those that come meanwhile the newest runs after it.
+func ExampleOnDuplicate_latest() {
+	m := inMemory()
+	defer m.stop()
+	ctx := context.Background()
+	q := m.Queue("sync")
+	latest := pawl.Unique{Key: pawl.Key("user", 42), OnDuplicate: pawl.RunLatestAfter}
+
+	must(q.Enqueue(ctx, Receipt.Args("version 1"), latest))
+	w := m.worker("sync")
+	Receipt.Handle(w, func(ctx context.Context, job *pawl.Job[string]) error {
+		fmt.Println("run:", job.Args)
+		if job.Args == "version 1" {
+			second := must(q.Enqueue(ctx, Receipt.Args("version 2"), latest))
+			fmt.Println("added:", !second.Duplicate, must(q.Get(ctx, second.ID)).State)
+			third := must(q.Enqueue(ctx, Receipt.Args("version 3"), latest))
+			fmt.Println("replaced:", third.Replaced, third.ID == second.ID)
+		}
+		return nil
+	})
+	m.run(w, 2)
+	// Output:
+	// run: version 1
+	// added: true parked
+	// replaced: true true
+	// run: version 3
+}
+
 // Until the job has started: changes that come while it runs are not missed, for
 // a second job waits behind the running one.
 func ExampleUniqueUntil() {

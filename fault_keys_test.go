@@ -246,6 +246,7 @@ func everyVerb(t *testing.T, f *faulty) {
 	require.NoError(t, q.Pause(ctx, time.Hour))
 	require.NoError(t, q.Resume(ctx))
 	shutdown(t, f, stop)
+	behindOthers(t, ctx, f)
 	look(t, ctx, f, q)
 	redriveAndClear(t, ctx, f, q)
 }

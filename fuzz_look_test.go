@@ -66,12 +66,12 @@ func FuzzInspectReply(f *testing.F) {
 func FuzzStatsReply(f *testing.F) {
 	odd(f)
 	stats := func(parts ...any) { f.Add(writeReply(parts)) }
-	stats("1750000000300", 5, 4, 3, 2, "1750000000000", "n:done", "7", "paused", "253402300799999")
-	stats("1750000000300", 5, 4, 3, 2, "0", "n:done", "seven", "n:new", "1", "paused", "1750000000400", "cursor")
-	stats("9223372036854775807", 1, 0, 0, 0, "1") // an age above 292 years
-	stats("-9223372036854775808", 1, 0, 0, 0, "9223372036854775807")
-	stats("1750000000300", 5, 4, 3, 2)
-	stats("1750000000300", 5, 4, 3, 2, "0", "paused", 1<<40)
+	stats("1750000000300", 5, 4, 3, 1, 2, "1750000000000", "n:done", "7", "paused", "253402300799999")
+	stats("1750000000300", 5, 4, 3, 1, 2, "0", "n:done", "seven", "n:new", "1", "paused", "1750000000400", "cursor")
+	stats("9223372036854775807", 1, 0, 0, 0, 0, "1") // an age above 292 years
+	stats("-9223372036854775808", 1, 0, 0, 0, 0, "9223372036854775807")
+	stats("1750000000300", 5, 4, 3, 1, 2)
+	stats("1750000000300", 5, 4, 3, 1, 2, "0", "paused", 1<<40)
 	c, p := newPuppet(f)
 	q := c.Queue("emails")
 	f.Fuzz(func(t *testing.T, reply []byte) {
@@ -80,14 +80,14 @@ func FuzzStatsReply(f *testing.F) {
 		parts, _ := v.([]any)
 		s, err := q.Stats(t.Context())
 		require.Equal(t, 1, p.asked, "an answer that makes no sense is not asked for again")
-		require.Equal(t, len(parts) >= 6, err == nil, "%v", err)
+		require.Equal(t, len(parts) >= 7, err == nil, "%v", err)
 		if err != nil {
 			require.Zero(t, s)
 			return
 		}
 		require.GreaterOrEqual(t, s.OldestReady, time.Duration(0))
 		if now, ok := parts[0].(int64); ok && now > 0 {
-			if since, ok := parts[5].(int64); ok && since > 0 && since < now {
+			if since, ok := parts[6].(int64); ok && since > 0 && since < now {
 				require.Equal(t, min(now-since, century/1_000_000), s.OldestReady.Milliseconds(), "not wrapped")
 			}
 		}

@@ -19,6 +19,7 @@ const (
 	StateReady   State = "ready"   // due; or its lease ran out, and nobody took it yet
 	StateDelayed State = "delayed" // scheduled, snoozed or waiting for its retry
 	StateRunning State = "running" // leased
+	StateParked  State = "parked"  // behind the job that holds its Unique key; see RunLatestAfter
 	StateDead    State = "dead"
 )
 
@@ -131,7 +132,7 @@ func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {
 	ms, _ := strconv.ParseInt(word(4), 10, 64)
 	f.now = time.UnixMilli(ms)
 	switch f.state {
-	case StateReady, StateDelayed, StateRunning, StateDead:
+	case StateReady, StateDelayed, StateRunning, StateParked, StateDead:
 	case "missing":
 		f.state = ""
 	case "lost":

@@ -48,6 +48,7 @@ const listPage = 250
 //	          oldest first, but the priorities
 //	delayed   next due first
 //	running   oldest first
+//	parked    in no order that is promised
 //	dead      in the order of their deaths; Dead().List says more
 //
 // Jobs that were enqueued later are not seen. Those that go, change their state
@@ -81,9 +82,9 @@ func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, 
 // Of f it only looks whether anything can match.
 func (q *queueState) walk(ctx context.Context, s State, f Filter, take func([]JobInfo) (more bool, err error)) error {
 	switch s {
-	case StateReady, StateDelayed, StateRunning, StateDead:
+	case StateReady, StateDelayed, StateRunning, StateParked, StateDead:
 	default:
-		return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning or StateDead", s)
+		return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning, StateParked or StateDead", s)
 	}
 	if err := checkSpan(f.Since, f.Until); err != nil {
 		return err
@@ -98,6 +99,8 @@ func (q *queueState) walk(ctx context.Context, s State, f Filter, take func([]Jo
 		return q.walkSources(ctx, s, []string{"lapsed", "due", "prio", "fresh"}, take)
 	case StateDelayed:
 		return q.walkSources(ctx, s, []string{"delayed"}, take)
+	case StateParked:
+		return q.walkSources(ctx, s, []string{"parked"}, take)
 	case StateRunning:
 		return q.walkRunning(ctx, take)
 	default:

@@ -76,8 +76,11 @@ func (f *feed) mend(ctx context.Context) {
 		attempt(context.Background(), f.q.client.rdb, c)
 		text, _ := c.reply.(string)
 		words := strings.Split(text, " ")
-		if c.err != nil || len(words) != 3 {
+		if c.err != nil || len(words) < 3 {
 			return
+		}
+		if len(words) > 3 {
+			f.unpark(ctx, words[3:])
 		}
 		if words[2] == "0" || page == mendPages {
 			lost, _ := strconv.ParseInt(words[0], 10, 64)

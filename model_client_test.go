@@ -57,11 +57,29 @@ func (x *modelMachine) item(low uint64) (modelItem, []Option) {
 		if x.roll(3, "window") == 0 {
 			u.For, it.window = 4*time.Second, 4000
 		}
+		switch x.roll(4, "on duplicate") {
+		case 0:
+			u.OnDuplicate, it.change = ReplaceWaiting, 'r'
+		case 1, 2:
+			if u.Until == UntilDone {
+				u.OnDuplicate, it.change = RunLatestAfter, 'l'
+			}
+		}
+		r.LongHead = r.LongHead || it.change != 0
 		options = append(options, u)
-		r.Unique = &record.Unique{Key: u.Key, Until: int(u.Until), For: u.For}
+		r.Unique = &record.Unique{Key: u.Key, Until: int(u.Until), For: u.For, OnDuplicate: int(u.OnDuplicate)}
 	}
-	if x.roll(3, "idempotent") == 0 {
+	// Those that may replace each other have one idempotency key, or none, as the
+	// docstring of ReplaceWaiting asks.
+	idempotent := it.key == "key0"
+	if it.key == "" {
+		idempotent = x.roll(2, "idempotent") == 0
+	}
+	if idempotent {
 		i := Idempotency{Key: fmt.Sprint("key", x.roll(2, "key")), Window: 4 * time.Second}
+		if it.key != "" {
+			i.Key = "key0"
+		}
 		it.idem, it.idemWindow = i.Key, 4000
 		options = append(options, i)
 		r.Idempotency = &record.Idempotency{Key: i.Key, Window: i.Window}
@@ -79,24 +97,27 @@ func (x *modelMachine) enqueue() error {
 	}
 	l := x.lane(x.lanes, modelPickOne(x, "lane", "enqueue0", "enqueue1"))
 	k := &x.q.keys
-	keys := []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.minutes, k.wake, laneKey}
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}
 	var items []modelItem
 	args := []any{1 + x.roll(5, "jobs")}
 	for i := range args[0].(int) {
 		it, _ := x.item(1<<63 + uint64(i))
 		if x.roll(25, "foreign") == 0 {
-			it.record, it.key, it.idem = modelPickOne(x, "foreign", modelForeign...), "", ""
+			it.record, it.key, it.idem, it.change = modelPickOne(x, "foreign", modelForeign...), "", "", 0
 		}
 		unique := 0
 		if it.key != "" {
 			keys = append(keys, k.unique(it.key))
-			unique = len(keys) - 9
+			unique = len(keys) - 10
 		}
 		how := ""
 		if it.when != 0 || unique > 0 {
 			how = fmt.Sprintf("%c %d %d %d %c %d", max(it.when, 'a'), it.ms, it.priority, unique, max(it.mode, 'd'), it.window)
 			if it.when == 0 {
 				how = "d" + how[1:]
+			}
+			if it.change != 0 {
+				how += " " + string(it.change)
 			}
 		}
 		items = append(items, it)
@@ -121,12 +142,14 @@ func (x *modelMachine) enqueueOne() error {
 	want := x.m.enqueue([]modelItem{it})
 	x.say("%s", want)
 	first, mark, _ := strings.Cut(want, " ")
-	wantText, duplicate := strings.CutPrefix(mark, "d ")
+	wantText, replaced := strings.CutPrefix(mark, "r ")
+	wantText, duplicate := strings.CutPrefix(wantText, "d ")
+	duplicate = duplicate || replaced
 	if !duplicate {
 		wantText = first + "-" + low
 	}
-	if text != wantText || got.Duplicate != duplicate {
-		return fmt.Errorf("Enqueue: %s, duplicate %t, want %s", text, got.Duplicate, want)
+	if text != wantText || got.Duplicate != duplicate || got.Replaced != replaced {
+		return fmt.Errorf("Enqueue: %s, duplicate %t, replaced %t, want %s", text, got.Duplicate, got.Replaced, want)
 	}
 	return nil
 }
@@ -140,7 +163,7 @@ func modelID(j *modelJob) string {
 }
 
 func (x *modelMachine) cancel() error {
-	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased)
+	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased, modelParked)
 	want := x.m.cancel(modelID(j))
 	x.say("%s %s", modelID(j), want)
 	if x.viaQueue() {
@@ -152,7 +175,7 @@ func (x *modelMachine) cancel() error {
 		return nil
 	}
 	k := &x.q.keys
-	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey}
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake}
 	unique := 0
 	if j != nil && j.key != "" {
 		keys, unique = append(keys, k.unique(j.key)), 1

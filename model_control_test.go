@@ -68,27 +68,38 @@ func (m *modelQueue) stateOf(j *modelJob) State {
 		return StateRunning
 	case j.place == modelDue && j.score > m.ms():
 		return StateDelayed
+	case j.place == modelParked:
+		return StateParked
 	}
 	return StateReady
 }
 
 func (x *modelMachine) purge() error {
-	s := modelPickOne(x, "state", StateReady, StateDelayed)
+	s := modelPickOne(x, "state", StateReady, StateDelayed, StateParked)
 	k := &x.q.keys
-	keys := k.living(k.meta, k.minutes, laneKey)
+	keys := k.living(k.meta, k.minutes, laneKey, k.wake)
 	args, want := []any{string(s)}, ""
+	var gone []*modelJob
 	for range 1 + x.roll(3, "jobs") {
-		j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased)
+		j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased, modelParked)
+		for _, id := range x.m.order {
+			if h := x.m.jobs[id]; h.key != "" && x.m.uniques[h.key].holder == id && x.m.uniques[h.key].next != "" && x.m.stateOf(h) == s {
+				j = h // behind which another waits
+			}
+		}
 		var places string
-		keys, places = x.places(keys, 9, j)
+		keys, places = x.places(keys, 10, j)
 		args = append(args, modelID(j), places)
-		if x.m.stateOf(j) != s {
+		if x.m.stateOf(j) != s || slices.Contains(gone, j) {
 			want += "m"
 			continue
 		}
+		gone = append(gone, j)
+		want += "k"
+	}
+	for _, j := range gone { // all at once: what that makes ready was not
 		x.m.end(j, modelGone)
 		x.m.count("purged", 1)
-		want += "k"
 	}
 	x.say("%v %s", args, want)
 	return x.ask(x.lane(x.lanes, "purge"), "purge", want, keys, args...)
@@ -104,6 +115,8 @@ func (m *modelQueue) reschedule(j *modelJob, at int64, long string) string {
 		return "missing"
 	case state == StateRunning:
 		return "running"
+	case state == StateParked:
+		return "parked"
 	case j.flags == "c":
 		return "cancelled"
 	}
@@ -133,9 +146,9 @@ func (m *modelQueue) reschedule(j *modelJob, at int64, long string) string {
 }
 
 func (x *modelMachine) reschedule() error {
-	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased)
+	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased, modelParked)
 	for _, id := range x.m.order {
-		if f := x.m.jobs[id]; f.flags == "c" && x.roll(2, "a cancelled one") == 0 {
+		if f := x.m.jobs[id]; (f.flags == "c" || f.place == modelParked) && x.roll(2, "a cancelled or parked one") == 0 {
 			j = f
 		}
 	}
@@ -157,7 +170,7 @@ func (x *modelMachine) reschedule() error {
 			call = func() error { return x.q.Reschedule(context.Background(), id, time.UnixMilli(at)) }
 		}
 		err := call()
-		is := map[string]error{"missing": ErrNotFound, "dead": ErrState, "running": ErrState, "cancelled": ErrState}[want]
+		is := map[string]error{"missing": ErrNotFound, "dead": ErrState, "running": ErrState, "parked": ErrState, "cancelled": ErrState}[want]
 		if (err != nil) != (is != nil) || err != nil && !errors.Is(err, is) {
 			return fmt.Errorf("reschedule: %w, want %s", err, want)
 		}
@@ -197,6 +210,8 @@ func (x *modelMachine) list() error {
 		switch {
 		case j.place == modelFresh:
 			sources["fresh"] = append(sources["fresh"], j)
+		case j.place == modelParked:
+			sources["parked"] = append(sources["parked"], j)
 		case j.place == modelPrio:
 			sources["prio"] = append(sources["prio"], j)
 		case j.place == modelDue && late:
@@ -208,7 +223,7 @@ func (x *modelMachine) list() error {
 		}
 	}
 	k := &x.q.keys
-	for _, source := range []string{"lapsed", "prio", "due", "fresh", "delayed"} {
+	for _, source := range []string{"lapsed", "prio", "due", "fresh", "delayed", "parked"} {
 		want, got := []string{}, []string{}
 		if source != "fresh" {
 			slices.SortFunc(sources[source], modelByScore)

@@ -53,12 +53,22 @@ func (m *modelQueue) settle(refs []modelRef) string {
 
 func (m *modelQueue) retry(refs []modelRef) string {
 	marks := m.fence(refs)
-	nearest := int64(0)
+	nearest, over := int64(0), []*modelJob{}
 	for i, r := range refs {
 		if marks[i] != 'k' {
 			continue
 		}
 		j, at := m.jobs[r.id], m.msUp()+r.number
+		m.unmark(j)
+		if u := m.uniques[j.key]; j.key != "" && u.holder == j.id && u.next != "" {
+			marks[i] = 's' // a newer one waits behind it
+			over = append(over, j)
+			m.count("discarded", 1)
+			if r.counter == "retried" {
+				m.count("failed", 1)
+			}
+			continue
+		}
 		j.place, j.streamed, j.score, j.record = modelDue, false, at, modelWithDue(r.record, at)
 		j.unlease()
 		m.count(r.counter, 1)
@@ -71,6 +81,9 @@ func (m *modelQueue) retry(refs []modelRef) string {
 	}
 	if nearest > 0 && m.dueSoon(nearest) {
 		m.push(1)
+	}
+	for _, j := range over {
+		m.end(j, modelGone)
 	}
 	return string(marks)
 }

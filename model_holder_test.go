@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawlq/pawl/internal/jobid"
 	"github.com/pawlq/pawl/internal/record"
 )
 
@@ -23,17 +22,17 @@ type modelVerb struct {
 var modelVerbs = []modelVerb{
 	{"settle", (*modelQueue).settle,
 		func(k *keyspace) []string {
-			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey}
+			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake}
 		},
 		func(r modelRef, held string) []any { return []any{r.counter, held + r.window(held)} }},
 	{"retry", (*modelQueue).retry,
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}
 		},
-		func(r modelRef, _ string) []any { return []any{r.record, r.number, r.counter} }},
+		func(r modelRef, held string) []any { return []any{r.record, r.number, r.counter, held} }},
 	{"bury", (*modelQueue).bury,
 		func(k *keyspace) []string {
-			return []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey}
+			return []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey, k.due, k.wake}
 		},
 		func(r modelRef, held string) []any {
 			return []any{r.record, strings.Repeat("failed", int(r.number)), held}
@@ -59,7 +58,7 @@ func (x *modelMachine) finish() error {
 		j := x.job("job", modelLeased)
 		r := x.ref(v.name, j)
 		held := ""
-		if v.name == "settle" || v.name == "bury" {
+		if v.name == "settle" || v.name == "bury" || v.name == "retry" {
 			keys, held = x.places(keys, fixed, j)
 		}
 		refs = append(refs, r)
@@ -166,11 +165,11 @@ func (x *modelMachine) stats() error {
 		if err != nil {
 			return err
 		}
-		got := []int64{s.Ready, s.Delayed, s.Running, s.Dead, s.OldestReady.Milliseconds(), s.Total.Enqueued, s.Total.Done}
+		got := []int64{s.Ready, s.Delayed, s.Running, s.Parked, s.Dead, s.OldestReady.Milliseconds(), s.Total.Enqueued, s.Total.Done}
 		n := x.m.recount()
-		want := []int64{n[0], n[1], n[2], n[3], 0, x.m.counters["enqueued"], x.m.counters["done"]}
-		if n[4] > 0 {
-			want[4] = max(0, x.m.ms()-n[4])
+		want := []int64{n[0], n[1], n[2], n[3], n[4], 0, x.m.counters["enqueued"], x.m.counters["done"]}
+		if n[5] > 0 {
+			want[5] = max(0, x.m.ms()-n[5])
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			return fmt.Errorf("Stats: %v, want %v", got, want)
@@ -182,30 +181,28 @@ func (x *modelMachine) stats() error {
 	attempt(context.Background(), x.rig.rdb, c)
 	got := fmt.Sprint(c.reply)
 	n := x.m.recount()
-	want := strings.TrimSuffix(fmt.Sprint([]int64{x.m.ms(), n[0], n[1], n[2], n[3], n[4]}), "]")
+	want := strings.TrimSuffix(fmt.Sprint([]int64{x.m.ms(), n[0], n[1], n[2], n[3], n[4], n[5]}), "]")
 	if c.err == nil && !strings.HasPrefix(got, want+" ") && got != want+"]" {
 		return fmt.Errorf("stats answered %s, want %s", got, want)
 	}
 	return c.err
 }
 
-// recount is how many jobs are ready, delayed, running and dead, and the ms
+// recount is how many jobs are ready, delayed, running, parked and dead, and the ms
 // since which the oldest ready one could run (of the leases that ran out, the
 // one that did first stands for all).
-func (m *modelQueue) recount() (n [5]int64) {
+func (m *modelQueue) recount() (n [6]int64) {
 	var lapsed *modelJob
 	older := func(ms int64) {
-		if ms > 0 && (n[4] == 0 || ms < n[4]) {
-			n[4] = ms
+		if ms > 0 && (n[5] == 0 || ms < n[5]) {
+			n[5] = ms
 		}
-	}
-	made := func(j *modelJob) int64 {
-		id, _ := jobid.FromText(j.id)
-		return jobid.Micros(id) / 1000
 	}
 	for _, j := range m.jobs {
 		switch {
 		case j.place == modelDead:
+			n[4]++
+		case j.place == modelParked:
 			n[3]++
 		case j.place == modelDue && j.score > m.ms():
 			n[1]++
@@ -221,7 +218,7 @@ func (m *modelQueue) recount() (n [5]int64) {
 		case j.place == modelPrio:
 			older(j.score % 1e13)
 		case j.place == modelFresh:
-			older(made(j))
+			older(modelMade(j))
 		case j.place == modelLeased && j.score <= m.ms() && (lapsed == nil || modelByScore(j, lapsed) < 0):
 			lapsed = j
 		}
@@ -229,7 +226,7 @@ func (m *modelQueue) recount() (n [5]int64) {
 	if lapsed != nil && !lapsed.streamed && modelHeadOf(lapsed.record).due > 0 {
 		older(modelHeadOf(lapsed.record).due)
 	} else if lapsed != nil {
-		older(made(lapsed))
+		older(modelMade(lapsed))
 	}
 	return n
 }

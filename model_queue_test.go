@@ -34,6 +34,7 @@ const (
 	modelDue
 	modelPrio
 	modelLeased // or given back: the deadline is 0
+	modelParked // behind the holder of its key
 	modelDead
 	modelGone
 )
@@ -64,8 +65,9 @@ type modelJob struct {
 type modelUnique struct {
 	holder  string
 	mode    byte
-	till    int64 // ms
-	expires int64 // us
+	till    int64  // ms
+	next    string // the job that waits behind the holder, or ""
+	expires int64  // us
 }
 
 // modelItem is a job to enqueue.
@@ -78,6 +80,7 @@ type modelItem struct {
 	key      string
 	mode     byte
 	window   int64
+	change   byte // 'r' replaces who waits, 'l' also waits behind who runs, or 0
 
 	idem       string
 	idemWindow int64
@@ -171,11 +174,23 @@ func (m *modelQueue) holder(key string) string {
 	return u.holder
 }
 
-// free ends the hold of a job that ends.
+// free ends the hold of a job that ends. The one that waits behind it has the key
+// then, and may run.
 func (m *modelQueue) free(j *modelJob) {
 	u, held := m.uniques[j.key]
 	switch {
+	case held && u.next == j.id:
+		u.next = ""
+		m.uniques[j.key] = u
 	case !held || u.holder != j.id:
+	case u.next != "":
+		next := m.jobs[u.next]
+		at := max(m.ms(), modelHeadOf(next.record).due)
+		next.place, next.score, next.record = modelDue, at, modelWithDue(next.record, at)
+		m.uniques[j.key] = modelUnique{holder: next.id, mode: 'd', till: u.till}
+		if at <= m.ms() || m.dueSoon(at) {
+			m.push(1)
+		}
 	case u.till > m.ms():
 		u.expires = u.till * 1000
 		m.uniques[j.key] = u
@@ -185,56 +200,6 @@ func (m *modelQueue) free(j *modelJob) {
 }
 
 func modelRank(priority int, ms int64) int64 { return int64(9-priority)*1e13 + ms }
-
-func (m *modelQueue) enqueue(items []modelItem) string {
-	us := max(m.us, m.last+1)
-	answer, holders := fmt.Sprint(us, " "), ""
-	ready, nearest := 0, int64(0)
-	for _, it := range items {
-		if holder := m.holder(it.key); it.key != "" && holder != "" {
-			answer += "d"
-			holders += " " + holder
-			m.count("duplicate", 1)
-			continue
-		}
-		j := &modelJob{id: fmt.Sprintf("%d-%d", us, it.low), record: it.record, key: it.key, mode: it.mode, window: it.window,
-			idem: it.idem, idemWindow: it.idemWindow}
-		if it.key != "" {
-			u := modelUnique{holder: j.id, mode: it.mode}
-			if it.window > 0 {
-				u.till = (us+999)/1000 + it.window
-			}
-			m.uniques[it.key] = u
-		}
-		at := m.msUp() + it.ms
-		if it.when == 'a' {
-			at = it.ms
-		}
-		switch {
-		case at > m.ms() && (it.when == 'a' || it.ms > 0):
-			j.place, j.score, j.record = modelDue, at, modelWithDue(j.record, at)
-			if nearest == 0 || at < nearest {
-				nearest = at
-			}
-		case it.priority > 0:
-			j.place, j.score, j.record = modelPrio, modelRank(it.priority, m.ms()), modelWithDue(j.record, m.ms())
-			ready++
-		default:
-			j.streamed = true
-			ready++
-		}
-		m.jobs[j.id], m.order = j, append(m.order, j.id)
-		m.count("enqueued", 1)
-		m.last = us
-		answer += "."
-		us++
-	}
-	if nearest > 0 && m.dueSoon(nearest) {
-		ready++
-	}
-	m.push(ready)
-	return answer + holders
-}
 
 func (m *modelQueue) cancel(id string) string {
 	j := m.jobs[id]

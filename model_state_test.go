@@ -28,7 +28,7 @@ func (m *modelQueue) state() modelState {
 			s["held "+id] = j.record
 		}
 		switch j.place {
-		case modelDue:
+		case modelDue, modelParked:
 			s["due "+id] = modelText(j.score)
 		case modelPrio:
 			s["prio "+id] = modelText(j.score)
@@ -40,7 +40,11 @@ func (m *modelQueue) state() modelState {
 		}
 	}
 	for key, u := range m.uniques {
-		s["unique "+key] = fmt.Sprintf("%s %c %d ttl %t", u.holder, u.mode, u.till, u.expires > 0)
+		value := fmt.Sprintf("%s %c %d", u.holder, u.mode, u.till)
+		if u.next != "" {
+			value += " " + u.next
+		}
+		s["unique "+key] = fmt.Sprintf("%s ttl %t", value, u.expires > 0)
 	}
 	for key, k := range m.idems {
 		s["idem "+key] = fmt.Sprintf("%s %c %d ttl %t", k.holder, k.mode, k.till, k.expires > 0)

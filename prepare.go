@@ -40,7 +40,7 @@ func (it *item) how(uniqueIndex int) string {
 	if it.when == 0 && it.unique == nil {
 		return ""
 	}
-	when, mode, window := it.when, byte('d'), int64(0)
+	when, mode, window, change := it.when, byte('d'), int64(0), ""
 	if when == 0 {
 		when = 'd'
 	}
@@ -49,8 +49,19 @@ func (it *item) how(uniqueIndex int) string {
 		if it.unique.Until == UntilStarted {
 			mode = 's'
 		}
+		switch it.unique.OnDuplicate {
+		case ReplaceWaiting:
+			change = " r"
+		case RunLatestAfter:
+			change = " l"
+		}
 	}
-	return fmt.Sprintf("%c %d %d %d %c %d", when, it.ms, it.priority, uniqueIndex, mode, window)
+	return fmt.Sprintf("%c %d %d %d %c %d%s", when, it.ms, it.priority, uniqueIndex, mode, window, change)
+}
+
+// replaces is whether the job may come to stand in another's place, or behind it.
+func (it *item) replaces() bool {
+	return it.unique != nil && it.unique.OnDuplicate >= ReplaceWaiting
 }
 
 func (q *queueState) prepare(ctx context.Context, args Args, opts []Option) (*item, error) {
@@ -114,8 +125,7 @@ func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte
 	case s.delay > 0 || s.priority > 0:
 		it.when, it.ms = 'd', ceilMillis(s.delay)
 	}
-	r := record.Record{Kind: kind, Payload: payload, Headers: headers, Priority: s.priority,
-		LongHead: it.when != 0, ExpireIn: s.expireIn}
+	r := record.Record{Kind: kind, Payload: payload, Headers: headers, Priority: s.priority, ExpireIn: s.expireIn}
 	s.policy.store(&r)
 	s.idempotency.store(&r)
 	if s.unique != nil {
@@ -124,6 +134,7 @@ func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte
 		it.unique = &u
 		r.Unique = &record.Unique{Key: u.Key, Until: int(u.Until), For: u.For, OnDuplicate: int(u.OnDuplicate)}
 	}
+	r.LongHead = it.when != 0 || it.replaces() // with a place for the due time
 	it.record = r.Append(make([]byte, 0, len(payload)+len(kind)+64))
 	return it, nil
 }

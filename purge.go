@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Purge removes the jobs of one state that match, ready, delayed or dead, for
+// Purge removes the jobs of one state that match, ready, delayed, parked or dead, for
 // good, without a post-mortem, and returns how many. A job is removed only if it
 // is still in that state when its turn comes; what comes into it meanwhile may
 // or may not be removed. Running jobs are ended by Cancel. Its hooks are none,
@@ -52,7 +52,7 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 		return strings.Count(marks, "k"), err
 	}
 	k := &q.keys
-	keys := k.living(k.meta, k.minutes, laneKey)
+	keys := k.living(k.meta, k.minutes, laneKey, k.wake)
 	fixed := len(keys)
 	args := []any{string(s)}
 	for _, j := range jobs {

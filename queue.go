@@ -20,9 +20,13 @@ func (q *Queue) Name() string { return q.name }
 type Enqueued struct {
 	ID    ID
 	Queue string
-	// Duplicate: the unique key was held; ID is the holder and no job was
-	// added.
+	// Duplicate: the unique key was held, and no job was added. ID is the holder, or
+	// the one that was Replaced.
 	Duplicate bool
+	// Replaced: with ReplaceWaiting or RunLatestAfter, the job ID was waiting, and is
+	// now what was enqueued. Duplicate is set too, and not in a job that was
+	// added to wait behind the holder.
+	Replaced bool
 }
 
 // Item is one job of EnqueueMany.

@@ -144,7 +144,8 @@ func (s *silence) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			text, ok := a.(string)
 			return ok && strings.HasSuffix(text, "{"+s.queue+"}:leases")
 		})
-		if !s.on.Load() || !ours {
+		enqueues := slices.ContainsFunc(cmd.Args(), func(a any) bool { _, isRecord := a.([]byte); return isRecord })
+		if !s.on.Load() || !ours || enqueues {
 			return err
 		}
 		cmd.SetErr(io.EOF)

@@ -99,11 +99,11 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 	c := &call{args: []any{l.next()}}
 	switch v {
 	case verbSettle:
-		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key}
+		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake}
 	case verbRetry:
 		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	case verbBury:
-		c.script, c.keys = scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, l.key}
+		c.script, c.keys = scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, l.key, k.due, k.wake}
 	case verbRelease:
 		c.script, c.keys = scriptRelease, []string{k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	}
@@ -115,7 +115,7 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 		case verbSettle:
 			c.args = append(c.args, out.counter, out.holds(c, k, fixed))
 		case verbRetry:
-			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter)
+			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed))
 		case verbBury:
 			c.args = append(c.args, out.record, out.also, out.holds(c, k, fixed))
 		case verbRelease:
@@ -224,6 +224,9 @@ func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 			}
 			f.mu.Unlock()
 			f.answered(out, false)
+			if marks[i] == 's' {
+				out = out.superseded()
+			}
 			news = append(news, func() { out.stored(f.worker.client) })
 		default:
 			f.answered(out, true)

@@ -21,6 +21,44 @@ var writes = map[string]func(r *rig) shot{
 		r.enqueue([]string{"a"}, newJob{rec(), "d 0 0 1 d 0"})
 		return r.enqueueShot([]string{"a"}, newJob{rec(), "d 0 0 1 d 0"})
 	},
+	"enqueue in the place of jobs that wait": func(r *rig) shot {
+		r.enqueue([]string{"a", "b"}, newJob{rec(), "d 0 0 1 d 0"}, newJob{rec(priority(3)), "d 0 3 2 d 0"})
+		return r.enqueueShot([]string{"a", "b"}, newJob{newer("x"), "d 0 0 1 d 0 r"}, newJob{newer("y"), "d 9000 0 2 d 60000 l"})
+	},
+	"enqueue in the place of one given back": func(r *rig) shot {
+		r.must("k", r.releaseShot(r.unique("a", "d 0 0 1 d 0")))
+		return r.enqueueShot([]string{"a"}, newJob{newer("x"), "d 0 0 1 d 0 r"})
+	},
+	"enqueue behind a running job": func(r *rig) shot {
+		r.unique("a", "d 0 0 1 d 0")
+		return r.enqueueShot([]string{"a"}, newJob{newer("x"), "d 0 0 1 d 0 l"})
+	},
+	"enqueue in the place of a parked job": func(r *rig) shot {
+		r.behind()
+		return r.enqueueShot([]string{"a"}, newJob{newer("x"), "d 0 0 1 d 0 l"})
+	},
+	"settle before a parked job": func(r *rig) shot { h, _ := r.behind(); return r.settleShot("done", "a", h) },
+	"bury before a parked job":   func(r *rig) shot { h, _ := r.behind(); return r.buryShot("a", h) },
+	"retry before a parked job": func(r *rig) shot {
+		h, _ := r.behind()
+		return r.retryUnder("a", "retried", time.Second, rec(long), h)
+	},
+	"retry of a job that holds a key": func(r *rig) shot {
+		return r.retryUnder("a", "retried", time.Second, rec(long), r.unique("a", "d 0 0 1 d 0"))
+	},
+	"cancel before a parked job": func(r *rig) shot {
+		h, _ := r.behind()
+		r.lapse(h.id)
+		return r.cancelShot("a", h.id)
+	},
+	"cancel of a parked job": func(r *rig) shot { _, next := r.behind(); return r.cancelShot("a", next) },
+	"purge before a parked job": func(r *rig) shot {
+		h, _ := r.behind()
+		r.lapse(h.id)
+		return r.purgeShot(StateReady, []string{"a"}, h.id)
+	},
+	"purge of a parked job":      func(r *rig) shot { _, next := r.behind(); return r.purgeShot(StateParked, []string{"a"}, next) },
+	"reschedule of a parked job": func(r *rig) shot { _, next := r.behind(); return r.rescheduleShot(0, next) },
 	"lease of each source": func(r *rig) shot {
 		h := r.one()
 		r.lapse(h.id)

@@ -11,7 +11,7 @@ import (
 // purgeShot is of jobs of a state; uniques are their keys, as many or none.
 func (r *rig) purgeShot(s State, uniques []string, ids ...string) shot {
 	k := &r.k
-	p := shot{scriptPurge, k.living(k.meta, k.minutes, laneKey), []any{string(s)}}
+	p := shot{scriptPurge, k.living(k.meta, k.minutes, laneKey, k.wake), []any{string(s)}}
 	for _, key := range uniques {
 		p.keys = append(p.keys, k.unique(key))
 	}

@@ -26,6 +26,8 @@ func onFullServer(t *testing.T, fn func(t *testing.T, r *rig)) {
 var refused = map[string]bool{
 	"enqueue": true, "enqueue with a delay": true, "enqueue with a priority": true,
 	"enqueue under keys, one of them taken": true, "enqueue of a duplicate": true,
+	"enqueue in the place of jobs that wait": true, "enqueue in the place of one given back": true,
+	"enqueue behind a running job": true, "enqueue in the place of a parked job": true,
 	"redrive": true, "redrive with a priority": true,
 	"reschedule": true, "reschedule of a lapsed job": true, "reschedule that is early": true,
 }

@@ -41,7 +41,7 @@ type newJob struct{ record, how string }
 
 func (r *rig) enqueueShot(uniques []string, jobs ...newJob) shot {
 	k := &r.k
-	s := shot{scriptEnqueue, []string{k.jobs, k.held, k.due, k.prio, k.runs, k.meta, k.minutes, k.wake, laneKey}, []any{len(jobs)}}
+	s := shot{scriptEnqueue, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}, []any{len(jobs)}}
 	for _, u := range uniques {
 		s.keys = append(s.keys, k.unique(u))
 	}
@@ -60,7 +60,7 @@ func (r *rig) enqueue(uniques []string, jobs ...newJob) (ids []string, marks str
 	require.NoError(r.t, err)
 	holders := parts[2:]
 	for i, mark := range parts[1] {
-		if mark == 'd' {
+		if mark != '.' {
 			ids, holders = append(ids, holders[0]), holders[1:]
 			continue
 		}
@@ -140,7 +140,7 @@ func (r *rig) lease(a ask) answer {
 
 func (r *rig) settleShot(counter string, unique string, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey}, nil}
+	s := shot{scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake}, nil}
 	index := r.withUnique(&s, unique)
 	for _, h := range holds {
 		s.args = append(s.args, h.id, h.token, counter, index)
@@ -157,17 +157,23 @@ func (r *rig) withUnique(s *shot, unique string) int {
 }
 
 func (r *rig) retryShot(counter string, delay time.Duration, body string, holds ...hold) shot {
+	return r.retryUnder("", counter, delay, body, holds...)
+}
+
+// retryUnder is of jobs that hold a unique key.
+func (r *rig) retryUnder(unique, counter string, delay time.Duration, body string, holds ...hold) shot {
 	k := &r.k
 	s := shot{scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}, nil}
+	index := r.withUnique(&s, unique)
 	for _, h := range holds {
-		s.args = append(s.args, h.id, h.token, body, delay.Milliseconds(), counter)
+		s.args = append(s.args, h.id, h.token, body, delay.Milliseconds(), counter, index)
 	}
 	return s
 }
 
 func (r *rig) buryShot(unique string, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey}, nil}
+	s := shot{scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey, k.due, k.wake}, nil}
 	index := r.withUnique(&s, unique)
 	for _, h := range holds {
 		s.args = append(s.args, h.id, h.token, rec(long), "failed", index)
@@ -198,7 +204,7 @@ func (r *rig) giveBackShot(unrun bool, holds []hold) shot {
 
 func (r *rig) cancelShot(unique, id string) shot {
 	k := &r.k
-	s := shot{scriptCancel, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey}, []any{id}}
+	s := shot{scriptCancel, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake}, []any{id}}
 	s.args = append(s.args, r.withUnique(&s, unique))
 	return s
 }

@@ -26,6 +26,13 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 			r.do("SADD", key, "no part of the layout is a set")
 			before := r.whole()
 
+			if r.unneeded(name, key) {
+				r.do("DEL", key)
+				if moved {
+					r.do("RENAME", "aside:"+key, key)
+				}
+				continue
+			}
 			if r.indifferent(name, s.script.name, key) {
 				_, err := r.send(newLane(&r.k), 3, s)
 				require.NoError(t, err, "%s at %s", name, key)
@@ -52,10 +59,10 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 // waits for nothing only enters the stream.
 func (r *rig) indifferent(name, script, key string) bool {
 	if name == "enqueue" {
-		return slices.Contains([]string{r.k.held, r.k.due, r.k.prio, r.k.runs}, key)
+		return slices.Contains([]string{r.k.held, r.k.due, r.k.prio, r.k.leases, r.k.runs}, key)
 	}
 	switch script {
-	case "settle", "bury", "cancel", "purge", "free", "redrive":
+	case "settle", "bury", "retry", "cancel", "purge", "free", "redrive":
 		return strings.Contains(key, ":unique:")
 	case "pause":
 		return key == r.k.jobs || key == r.k.held || key == r.k.dead || key == r.k.workers
@@ -63,6 +70,29 @@ func (r *rig) indifferent(name, script, key string) bool {
 		return !strings.Contains(key, ":lane:")
 	}
 	return false
+}
+
+// unneeded are keys that a script is given for the job behind another, where there is
+// none: see TestAnEndMindsNotWhatItDoesNotNeed.
+func (r *rig) unneeded(name, key string) bool {
+	return (name == "settle" || name == "bury") && (key == r.k.due || key == r.k.wake)
+}
+
+func TestAnEndMindsNotWhatItDoesNotNeed(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		for _, name := range []string{"settle", "bury"} {
+			for i := range 2 {
+				r := open(t)
+				s := writes[name](r)
+				key := []string{r.k.due, r.k.wake}[i]
+				r.do("DEL", key)
+				r.do("SADD", key, "no part of the layout is a set")
+				r.must("k", s)
+				require.Equal(t, "set", r.do("TYPE", key))
+			}
+		}
+	})
 }
 
 func TestAUniqueKeyOfAWrongTypeIsLeftAlone(t *testing.T) {

@@ -46,6 +46,7 @@ var (
 	scriptMinutes    = loadScript("minutes")
 	scriptBeat       = loadScript("beat")
 	scriptMend       = loadScript("mend")
+	scriptUnpark     = loadScript("unpark")
 	scriptWorkers    = loadScript("workers")
 )
 

@@ -9,8 +9,8 @@ import (
 
 // Stats is one O(log n) look at a queue, all of it in one moment.
 type Stats struct {
-	Ready, Delayed, Running, Dead int64 // jobs, by State
-	Paused                        bool
+	Ready, Delayed, Running, Parked, Dead int64 // jobs, by State
+	Paused                                bool
 	// PausedUntil is when a pause ends by itself, by the server's clock; zero if
 	// the queue is not paused, or is until it is resumed.
 	PausedUntil time.Time
@@ -20,8 +20,8 @@ type Stats struct {
 	Total       Counters
 }
 
-// Depth is what waits: ready and delayed.
-func (s Stats) Depth() int64 { return s.Ready + s.Delayed }
+// Depth is what waits: ready, delayed and parked.
+func (s Stats) Depth() int64 { return s.Ready + s.Delayed + s.Parked }
 
 // Stats looks at the queue. A queue that never had a job is all zeros.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
@@ -33,7 +33,7 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, q.wrap("stats", err)
 	}
-	if len(parts) < 6 {
+	if len(parts) < 7 {
 		return Stats{}, q.wrap("stats", fmt.Errorf("script stats answered %d words", len(parts)))
 	}
 	number := func(i int) int64 {
@@ -45,12 +45,12 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		return n
 	}
 	now := number(0)
-	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Dead: number(4)}
-	if oldest := number(5); oldest > 0 {
+	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Parked: number(4), Dead: number(5)}
+	if oldest := number(6); oldest > 0 {
 		age := min(max(0, now-oldest), maxWait.Milliseconds()) // a score may have been edited
 		s.OldestReady = time.Duration(age) * time.Millisecond
 	}
-	for i := 6; i+1 < len(parts); i += 2 {
+	for i := 7; i+1 < len(parts); i += 2 {
 		field, _ := parts[i].(string)
 		value, _ := parts[i+1].(string)
 		s.Total.set(field, value)

@@ -9,11 +9,13 @@
 -- KEYS[7] meta    hash
 -- KEYS[8] minutes hash, the counters at the start of each minute
 -- KEYS[9] lane    the caller's lane
--- KEYS[10..]      unique and idempotency keys
+-- KEYS[10] due    sorted set, score = ms
+-- KEYS[11] wake   list of tokens
+-- KEYS[12..]      unique and idempotency keys
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2..]       per job: id, token, post-mortem, what else to count (failed,
 --                 expired, both as failed+expired, or "") and
---                 the index of its unique key in KEYS[10..] (0: none), with an
+--                 the index of its unique key in KEYS[12..] (0: none), with an
 --                 idempotency key followed by that one's index
 --
 -- returns "stale" | a letter per job: "k" buried, "c" to be cancelled instead
@@ -24,6 +26,7 @@
 -- include: fence
 -- include: full
 -- include: unique_own
+-- include: keys_end
 -- include: tally
 
 local seen = lane_seen(KEYS[9], ARGV[1])
@@ -42,20 +45,22 @@ for i = 2, #ARGV, 5 do
 end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
 local graves = redis.call('HMGET', KEYS[6], unpack(ids))
-local gone, counts, frees, idem, old_graves = {}, {}, {}, {}, {}
+local gone, counts, old_graves = {}, {}, {}
 for i, id in ipairs(ids) do
   if marks[i] == 'k' then
     gone[#gone + 1] = id
     for counter in string.gmatch(ARGV[5 * i], '%a+') do counts[counter] = (counts[counter] or 0) + 1 end
-    local unique, idem_at = string.match(ARGV[5 * i + 1], '^(%d+) ?(%d*)$')
-    local key = unique ~= '0' and KEYS[9 + tonumber(unique)]
-    local till = key and unique_owned(key, id)
-    if till then frees[#frees + 1] = { key, till } end
-    if idem_at ~= '' then idem[#idem + 1] = { KEYS[9 + tonumber(idem_at)], id } end
+    keys_end(id, ARGV[5 * i + 1], 11)
     if graves[i] and redis.pcall('XRANGE', KEYS[5], graves[i], graves[i])[1] then
       old_graves[#old_graves + 1] = graves[i]
     end
   end
+end
+
+local waiting = 0
+if #passes > 0 then
+  redis.call('ZCARD', KEYS[10])
+  waiting = redis.call('LLEN', KEYS[11])
 end
 
 write_when_full(KEYS[3])
@@ -72,10 +77,17 @@ if #gone > 0 then
   redis.call('ZREM', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[4], unpack(gone))
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
-  if #idem > 0 then
+  if #idems > 0 then
     -- include: idem
     -- include: idem_end
-    for _, e in ipairs(idem) do idem_end(e[1], e[2], 0, KEYS[3], now) end
+    for _, e in ipairs(idems) do idem_end(e[1], e[2], 0, KEYS[3], now) end
+  end
+  if #passes > 0 then
+    -- include: head
+    -- include: wake
+    -- include: parked
+    -- include: unique_pass
+    unique_pass_all(passes, KEYS[2], KEYS[10], KEYS[11], waiting, now)
   end
   minute_note(KEYS[8], KEYS[7], minute)
   tally(KEYS[7], 'n:dead', #gone)

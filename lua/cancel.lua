@@ -11,7 +11,8 @@
 -- KEYS[8] meta    hash
 -- KEYS[9] minutes hash, the counters at the start of each minute
 -- KEYS[10] lane   the caller's lane
--- KEYS[11..]      its unique key, and its idempotency key, if it has any
+-- KEYS[11] wake   list of tokens
+-- KEYS[12..]      its unique key, and its idempotency key, if it has any
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] id
 -- ARGV[3] unique  1 if the first of these is its unique key, else 0
@@ -23,6 +24,7 @@
 -- include: runs
 -- include: full
 -- include: unique_own
+-- include: unique_behind
 -- include: erase
 -- include: tally
 
@@ -40,8 +42,13 @@ local dead = redis.call('HEXISTS', KEYS[7], id) == 1
 redis.call('HLEN', KEYS[8])
 local minute = minute_turned(KEYS[9], now)
 local unique = tonumber(ARGV[3])
-local key, idem_key = unique == 1 and KEYS[11], KEYS[11 + unique]
-local till = key and unique_owned(key, id)
+local key, idem_key = unique == 1 and KEYS[12], KEYS[12 + unique]
+local waiting = redis.call('LLEN', KEYS[11])
+local till, next_id, rest_text
+if key then
+  till, next_id = unique_owned(key, id)
+  rest_text = unique_behind(key, id)
+end
 
 local answer = dead and 'dead' or 'missing'
 if fresh or held then
@@ -53,7 +60,16 @@ if fresh or held then
     answer = 'flagged'
   else
     erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })
-    if till then unique_free(key, till, now) end
+    if rest_text then redis.call('SET', key, rest_text) end
+    if next_id then
+      -- include: head
+      -- include: wake
+      -- include: parked
+      -- include: unique_pass
+      unique_pass_all({ { key, till, next_id } }, KEYS[2], KEYS[3], KEYS[11], waiting, now)
+    elseif till then
+      unique_free(key, till, now)
+    end
     if idem_key then
       -- include: idem
       -- include: idem_end

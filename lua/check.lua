@@ -17,6 +17,7 @@
 -- include: time
 -- include: head
 -- include: runs
+-- include: parked
 -- include: unique_own
 -- include: unique_take
 
@@ -62,12 +63,14 @@ local reply = {}
 for i, id in ipairs(ARGV) do reply[i] = wrong(id) end
 for i = 10, #KEYS do
   local mistyped = unique_mistyped(KEYS[i])
-  local id, _, till, text = nil, nil, nil, ''
-  if not mistyped then id, _, till = unique_read(KEYS[i]) end
+  local id, _, till, next_id, text = nil, nil, nil, nil, ''
+  if not mistyped then id, _, till, next_id = unique_read(KEYS[i]) end
   if mistyped then
     text = 'is of a wrong type'
   elseif not id then
     if redis.call('EXISTS', KEYS[i]) == 1 then text = 'names no job' end
+  elseif next_id and not is_parked(redis.call('ZSCORE', KEYS[3], next_id)) then
+    text = 'names a job that does not wait behind its holder'
   elseif till < now then
     local alive = redis.call('HEXISTS', KEYS[2], id) == 1 or
       string.find(id, '^%d+%-%d+$') and #redis.call('XRANGE', KEYS[1], id, id) > 0

@@ -11,10 +11,11 @@
 -- ARGV[1] id
 --
 -- returns {state, record, lease deadline ms or due ms or entry of dead or "",
--- run entry or "", now ms}; state is ready, delayed, running, dead, lost (a record that
--- is in no state) or missing
+-- run entry or "", now ms}; state is ready, delayed, running, parked, dead, lost (a
+-- record that is in no state) or missing
 -- include: time
 -- include: entry
+-- include: parked
 
 local id = ARGV[1]
 local now = math.floor(now_us() / 1000)
@@ -34,6 +35,7 @@ if deadline then
   return { state, record, deadline, run, now_text }
 end
 local due = redis.call('ZSCORE', KEYS[3], id)
+if is_parked(due) then return { 'parked', record, '', run, now_text } end
 if due then
   return { tonumber(due) > now and 'delayed' or 'ready', record, due, run, now_text }
 end

@@ -314,7 +314,7 @@ end
 
 -- What is next: for the caller if it has slots left, for the others if not.
 local after = '(' .. num(now)
-local soonest = due_count > 0 and redis.call('ZRANGEBYSCORE', KEYS[3], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+local soonest = due_count > 0 and redis.call('ZRANGEBYSCORE', KEYS[3], after, '(1000000000000000', 'WITHSCORES', 'LIMIT', 0, 1)[2] -- none that is parked
 soonest = soonest and tonumber(soonest)
 local tokens = healed
 if full and backlog >= picked + 2 then

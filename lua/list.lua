@@ -7,7 +7,7 @@
 -- KEYS[5] leases  sorted set, score = deadline ms
 -- KEYS[6] runs    hash, id -> run entry
 -- KEYS[7] meta    hash
--- ARGV[1] source  fresh | due, delayed, prio, lapsed: those of a sorted set |
+-- ARGV[1] source  fresh | due, delayed, parked, prio, lapsed: those of a sorted set |
 --                 running: those of ARGV[5..] that run
 -- ARGV[2] score   of the last member of the page before, or ""
 -- ARGV[3] id      of the last job of the page before, or ""
@@ -20,6 +20,7 @@
 -- include: head
 -- include: entry
 -- include: records
+-- include: parked
 
 local source, last_score, last_id, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local now_text = num(math.floor(now_us() / 1000))
@@ -117,7 +118,9 @@ elseif source == 'lapsed' then
   list_set(KEYS[5], 0, redis.call('ZCOUNT', KEYS[5], '-inf', now_text))
 elseif source == 'due' then
   list_set(KEYS[3], 0, redis.call('ZCOUNT', KEYS[3], '-inf', now_text))
+elseif source == 'parked' then
+  list_set(KEYS[3], redis.call('ZCOUNT', KEYS[3], '-inf', '(' .. parked_text), redis.call('ZCARD', KEYS[3]))
 else
-  list_set(KEYS[3], redis.call('ZCOUNT', KEYS[3], '-inf', now_text), redis.call('ZCARD', KEYS[3]))
+  list_set(KEYS[3], redis.call('ZCOUNT', KEYS[3], '-inf', now_text), redis.call('ZCOUNT', KEYS[3], '-inf', '(' .. parked_text))
 end
 return reply

@@ -15,11 +15,13 @@
 -- ARGV[1] first   1 for the first call of a worker's look, which is not due if
 --                 another worker has begun one 45 s ago or later
 --
--- returns "<lost> <healed> <more>": these counters, and 1 if there is more to look at
+-- returns "<lost> <healed> <more> <id>…": these counters, 1 if there is more to look
+-- at, and the ids of parked jobs that the script unpark is to look at
 -- include: time
 -- include: entry
 -- include: full
 -- include: graves
+-- include: parked
 -- include: tally
 
 local us = now_us()
@@ -45,6 +47,10 @@ local right = part_s == 'd' and stream_id(at_text) or
 if not right or #skip > 15 then part_s, at_text, skip = 'd', '-', '0' end
 if not due then part_s = '' end
 skip = tonumber(skip)
+local parked = {}
+if due and ARGV[1] == '1' then
+  parked = redis.call('ZRANGEBYSCORE', KEYS[3], parked_text, '(' .. num(parked_from + now - 45000), 'LIMIT', 0, 100)
+end
 local looked, bytes = 0, 0
 local lost, healed = 0, 0
 local graves, stale, times, runs = {}, {}, {}, {}
@@ -155,4 +161,4 @@ if lost + healed > 0 then
 end
 local counts = redis.call('HMGET', KEYS[9], 'n:lost', 'n:healed')
 return num(tonumber(counts[1] or '') or 0) .. ' ' .. num(tonumber(counts[2] or '') or 0) ..
-  (part_s ~= '' and ' 1' or ' 0')
+  (part_s ~= '' and ' 1' or ' 0') .. (#parked > 0 and ' ' .. table.concat(parked, ' ') or '')

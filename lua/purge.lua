@@ -10,17 +10,21 @@
 -- KEYS[7] meta    hash
 -- KEYS[8] minutes hash, the counters at the start of each minute
 -- KEYS[9] lane    the caller's lane
--- KEYS[10..]      unique and idempotency keys
+-- KEYS[10] wake   list of tokens
+-- KEYS[11..]      unique and idempotency keys
 -- ARGV[1] seq     sequence in the lane
--- ARGV[2] state   ready or delayed
--- ARGV[3..]       per job: id, and the index of its unique key in KEYS[10..]
+-- ARGV[2] state   ready, delayed or parked
+-- ARGV[3..]       per job: id, and the index of its unique key in KEYS[11..]
 --                 (0: none), with an idempotency key followed by that one's index
 --
 -- returns "stale" | a letter per job: "k" removed, "m" not in that state
 -- include: time
 -- include: lane
 -- include: full
+-- include: parked
 -- include: unique_own
+-- include: keys_end
+-- include: unique_behind
 -- include: erase
 -- include: tally
 
@@ -32,25 +36,26 @@ redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[6])
 redis.call('HLEN', KEYS[7])
 local minute = minute_turned(KEYS[8], now)
+local waiting = redis.call('LLEN', KEYS[10])
 
-local ids, marks, gone, frees, idem, met = {}, {}, {}, {}, {}, {}
+local ids, marks, gone, leaves, met = {}, {}, {}, {}, {}
 for i = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local waits = redis.call('ZMSCORE', KEYS[3], unpack(ids))
 local leases = redis.call('ZMSCORE', KEYS[5], unpack(ids))
 for i, id in ipairs(ids) do
-  local unique, idem_at = string.match(ARGV[2 * i + 2], '^(%d+) ?(%d*)$')
   local there = redis.call('HEXISTS', KEYS[2], id) == 1 or #redis.call('XRANGE', KEYS[1], id, id) > 0
   local due, deadline = tonumber(waits[i] or ''), tonumber(leases[i] or '')
-  local state = due and due > now and 'delayed' or 'ready'
+  local state = is_parked(due) and 'parked' or due and due > now and 'delayed' or 'ready'
   local mark = 'm'
   if there and not met[id] and state == ARGV[2] and not (deadline and deadline > now) then
     mark = 'k'
     met[id] = true
     gone[#gone + 1] = id
-    local key = unique ~= '0' and KEYS[9 + tonumber(unique)]
-    local till = key and unique_owned(key, id)
-    if till then frees[#frees + 1] = { key, till } end
-    if idem_at ~= '' then idem[#idem + 1] = { KEYS[9 + tonumber(idem_at)], id } end
+    local word = ARGV[2 * i + 2]
+    local unique = tonumber(string.match(word, '^%d+'))
+    local rest_text = unique > 0 and unique_behind(KEYS[10 + unique], id)
+    if rest_text then leaves[#leaves + 1] = { KEYS[10 + unique], rest_text } end
+    keys_end(id, word, 10)
   end
   marks[#marks + 1] = mark
 end
@@ -58,10 +63,17 @@ write_when_full(KEYS[5])
 if #gone > 0 then
   erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], gone)
   for _, free in ipairs(frees) do unique_free(free[1], free[2], now) end
-  if #idem > 0 then
+  if #idems > 0 then
     -- include: idem
     -- include: idem_end
-    for _, e in ipairs(idem) do idem_end(e[1], e[2], 0, KEYS[5], now) end
+    for _, e in ipairs(idems) do idem_end(e[1], e[2], 0, KEYS[5], now) end
+  end
+  for _, leave in ipairs(leaves) do redis.call('SET', leave[1], leave[2]) end
+  if #passes > 0 then
+    -- include: head
+    -- include: wake
+    -- include: unique_pass
+    unique_pass_all(passes, KEYS[2], KEYS[3], KEYS[10], waiting, now)
   end
   minute_note(KEYS[8], KEYS[7], minute)
   tally(KEYS[7], 'n:purged', #gone)

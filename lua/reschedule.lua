@@ -14,14 +14,15 @@
 -- ARGV[3] at      ms; what is past is now
 -- ARGV[4] record  what becomes of a record from jobs: the same, with a long head
 --
--- returns "stale" | "ok" | "running" | "cancelled", it waits to be ended so |
--- "dead" | "missing"
+-- returns "stale" | "ok" | "running" | "parked" | "cancelled", it waits to be ended
+-- so | "dead" | "missing"
 -- include: time
 -- include: lane
 -- include: tell
 -- include: head
 -- include: runs
 -- include: entry
+-- include: parked
 -- include: wake
 
 local seen = lane_seen(KEYS[9], ARGV[1])
@@ -45,6 +46,8 @@ if not record then
   answer = dead and 'dead' or 'missing'
 elseif deadline and deadline > now then
   answer = 'running'
+elseif is_parked(due) then
+  answer = 'parked'
 elseif string.find(flags_s, 'c', 1, true) then
   answer = 'cancelled'
 elseif at > now or due and due > now then

@@ -1,5 +1,6 @@
 -- retry: put jobs back to run again later, with a new record: after a failure,
--- a snooze, or because this worker does not know their kind.
+-- a snooze, or because this worker does not know their kind. Behind which another
+-- waits under its unique key is over instead, and counts as discarded.
 --
 -- KEYS[1] jobs    stream, fresh jobs
 -- KEYS[2] held    hash, id -> record
@@ -10,12 +11,16 @@
 -- KEYS[7] minutes hash, the counters at the start of each minute
 -- KEYS[8] wake    list of tokens
 -- KEYS[9] lane    the caller's lane
+-- KEYS[10..]      unique and idempotency keys
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2..]       per job: id, token, record, delay ms, counter (retried,
---                 snoozed); retried counts a failed attempt too
+--                 snoozed; retried counts a failed attempt too) and the index of
+--                 its unique key in KEYS[10..] (0: none), with an idempotency
+--                 key followed by that one's index
 --
--- returns "stale" | a letter per job: "k" put back, "c" to be cancelled instead
--- (nothing done; the caller settles it so), "l" lost
+-- returns "stale" | a letter per job: "k" put back, "s" over, since another waited
+-- behind it, "c" to be cancelled instead (nothing done; the caller settles it so),
+-- "l" lost
 -- include: time
 -- include: lane
 -- include: head
@@ -23,6 +28,8 @@
 -- include: fence
 -- include: full
 -- include: wake
+-- include: parked
+-- include: unique_own
 -- include: tally
 
 local seen = lane_seen(KEYS[9], ARGV[1])
@@ -34,7 +41,7 @@ redis.call('HLEN', KEYS[6])
 local waiting = redis.call('LLEN', KEYS[8])
 
 local ids, tokens = {}, {}
-for i = 2, #ARGV, 5 do
+for i = 2, #ARGV, 6 do
   ids[#ids + 1] = ARGV[i]
   tokens[#tokens + 1] = ARGV[i + 1]
 end
@@ -42,16 +49,26 @@ local marks, alive = fence(KEYS[4], KEYS[5], ids, tokens)
 local us = now_us()
 local now, from = math.floor(us / 1000), math.ceil(us / 1000)
 local minute = minute_turned(KEYS[7], now)
-local back, held, due, counts, nearest = {}, {}, {}, {}, nil
+local back, over, held, due, counts, passes, idems, nearest = {}, {}, {}, {}, {}, {}, {}, nil
 for i, id in ipairs(ids) do
-  if marks[i] == 'k' then
-    local at = from + tonumber(ARGV[5 * i])
+  local unique, idem = string.match(ARGV[6 * i + 1], '^(%d+) ?(%d*)$')
+  local key, till, next_id = KEYS[9 + tonumber(unique)], nil, nil
+  if marks[i] == 'k' and idem ~= '' then idems[#idems + 1] = { KEYS[9 + tonumber(idem)], id } end
+  if marks[i] == 'k' and unique ~= '0' then till, next_id = unique_owned(key, id) end
+  if next_id and is_parked(redis.call('ZSCORE', KEYS[3], next_id)) and redis.call('HEXISTS', KEYS[2], next_id) == 1 then
+    marks[i] = 's'
+    back[#back + 1] = id
+    over[#over + 1] = id
+    passes[#passes + 1] = { key, till, next_id }
+    if ARGV[6 * i] == 'retried' then counts.failed = (counts.failed or 0) + 1 end
+  elseif marks[i] == 'k' then
+    local at = from + tonumber(ARGV[6 * i - 1])
     back[#back + 1] = id
     held[#held + 1] = id
-    held[#held + 1] = head_due(ARGV[5 * i - 1], at)
+    held[#held + 1] = head_due(ARGV[6 * i - 2], at)
     due[#due + 1] = num(at)
     due[#due + 1] = id
-    local counter = ARGV[5 * i + 1]
+    local counter = ARGV[6 * i]
     counts[counter] = (counts[counter] or 0) + 1
     if not nearest or at < nearest then nearest = at end
   end
@@ -60,8 +77,10 @@ end
 write_when_full(KEYS[4])
 if #back > 0 then
   redis.call('XDEL', KEYS[1], unpack(back))
-  redis.call('HSET', KEYS[2], unpack(held))
-  redis.call('ZADD', KEYS[3], unpack(due))
+  if #held > 0 then
+    redis.call('HSET', KEYS[2], unpack(held))
+    redis.call('ZADD', KEYS[3], unpack(due))
+  end
   redis.call('ZREM', KEYS[4], unpack(back))
   redis.call('HDEL', KEYS[5], unpack(back))
   minute_note(KEYS[7], KEYS[6], minute)
@@ -69,7 +88,18 @@ if #back > 0 then
     tally(KEYS[6], 'n:' .. string.lower(counter), count)
     if counter == 'retried' then tally(KEYS[6], 'n:failed', count) end
   end
-  if wake_due(KEYS[3], nearest, now) then wake_push(KEYS[8], 1, waiting) end
+  if nearest and wake_due(KEYS[3], nearest, now) then wake_push(KEYS[8], 1, waiting) end
+  if #over > 0 then
+    redis.call('HDEL', KEYS[2], unpack(over))
+    tally(KEYS[6], 'n:discarded', #over)
+    -- include: unique_pass
+    unique_pass_all(passes, KEYS[2], KEYS[3], KEYS[8], redis.call('LLEN', KEYS[8]), now)
+  end
+  if #idems > 0 then
+    -- include: idem
+    -- include: idem_end
+    for _, e in ipairs(idems) do idem_end(e[1], e[2], 0, KEYS[4], now) end
+  end
 end
 if #alive > 0 then redis.call('HSET', KEYS[5], unpack(alive)) end
 local answer = table.concat(marks)

@@ -8,17 +8,19 @@
 -- KEYS[6] dead    stream of post-mortems
 -- KEYS[7] meta    hash
 --
--- returns {now ms, ready, delayed, running, dead, ms since which the oldest
+-- returns {now ms, ready, delayed, running, parked, dead, ms since which the oldest
 -- ready job could run or "0", then the fields and values of meta}
 -- include: time
 -- include: head
+-- include: parked
 -- include: entry
 
 local now = math.floor(now_us() / 1000)
 local now_text = num(now)
 local total = redis.call('XLEN', KEYS[1]) + redis.call('HLEN', KEYS[2])
 local running = redis.call('ZCOUNT', KEYS[5], '(' .. now_text, '+inf')
-local delayed = redis.call('ZCOUNT', KEYS[3], '(' .. now_text, '+inf')
+local parked = redis.call('ZCOUNT', KEYS[3], parked_text, '+inf')
+local delayed = redis.call('ZCOUNT', KEYS[3], '(' .. now_text, '+inf') - parked
 local meta = redis.call('HGETALL', KEYS[7])
 local cursor_id
 for i = 1, #meta, 2 do
@@ -49,7 +51,7 @@ if lapsed[1] then
   older(due_ms > 0 and due_ms or since(lapsed[1]))
 end
 
-local reply = { now_text, total - running - delayed, delayed, running,
+local reply = { now_text, total - running - delayed - parked, delayed, running, parked,
   redis.call('XLEN', KEYS[6]), num(oldest) }
 for _, part in ipairs(meta) do reply[#reply + 1] = part end
 return reply

@@ -13,7 +13,7 @@ import (
 	"github.com/pawlq/pawl/internal/testhook"
 )
 
-// waitingJob is a job that is ready or delayed, with all that is stored of it.
+// waitingJob is a job that is ready, delayed or parked, with all that is stored of it.
 type waitingJob struct {
 	pawl.RawJob
 	rec *record.Record
@@ -76,7 +76,7 @@ func (e *Env) live(ctx context.Context, queue string) (records map[string]string
 }
 
 // Jobs are the waiting jobs of one type, decoded, oldest first: those that are
-// ready and those that are delayed. Attempt is how often they have failed so
+// ready, delayed or parked. Attempt is how often they have failed so
 // far. If T is pawl.Args, they are the jobs of all types, with nil Args.
 func Jobs[T pawl.Args](e *Env, queue string) []pawl.Job[T] {
 	e.t.Helper()

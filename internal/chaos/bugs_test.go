@@ -85,7 +85,7 @@ var plantedBugs = []struct {
 		plan: kills, want: []string{OneState}},
 	{name: "retry leaves the lease", bugs: []Bug{{"retry", "redis.call('ZREM', KEYS[4], unpack(back))", ""}},
 		plan: calm, only: "doomed flaky", want: []string{RetryLaw}},
-	{name: "a retry comes too soon", bugs: []Bug{{"retry", "local at = from + tonumber(ARGV[5 * i])", "local at = from + math.floor(tonumber(ARGV[5 * i]) / 2)"}},
+	{name: "a retry comes too soon", bugs: []Bug{{"retry", "local at = from + tonumber(ARGV[6 * i - 1])", "local at = from + math.floor(tonumber(ARGV[6 * i - 1]) / 2)"}},
 		plan: calm, only: "doomed flaky after", want: []string{RetryLaw}},
 	{name: "a due job is leased early", bugs: []Bug{{"lease", "take_waiting(KEYS[3], num(now)", "take_waiting(KEYS[3], num(now + 300)"}},
 		plan: calm, only: "snooze after", want: []string{RetryLaw}},

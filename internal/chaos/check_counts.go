@@ -3,8 +3,8 @@ package chaos
 // left: what Redis holds at the end.
 func (c *checker) left() {
 	s := c.state.Stats
-	if n := s.Ready + s.Delayed + s.Running; n > 0 {
-		c.report(Stuck, nil, "the queues were not drained in time: %d ready, %d delayed, %d running", s.Ready, s.Delayed, s.Running)
+	if n := s.Depth() + s.Running; n > 0 {
+		c.report(Stuck, nil, "the queues were not drained in time: %d ready, %d delayed, %d parked, %d running", s.Ready, s.Delayed, s.Parked, s.Running)
 	}
 	for _, text := range c.state.Problems {
 		c.report(OneState, nil, "%s", text)
@@ -31,7 +31,7 @@ func (c *checker) left() {
 // they do: an outcome that was returned and not seen stored may be counted or not.
 func (c *checker) counters() {
 	s, n := c.state.Stats, c.state.Stats.Total
-	live := s.Ready + s.Delayed + s.Running
+	live := s.Depth() + s.Running
 	if sum := live + s.Dead + n.Done + n.Discarded + n.Cancelled + n.Purged + n.Dropped; n.Enqueued != sum {
 		c.report(Conservation, nil, "%d enqueued, but %d live + %d dead + %d done + %d discarded + %d cancelled + %d purged + %d dropped = %d",
 			n.Enqueued, live, s.Dead, n.Done, n.Discarded, n.Cancelled, n.Purged, n.Dropped, sum)

@@ -40,6 +40,7 @@ func allStats(ctx context.Context, queues []*pawl.Queue) (sum pawl.Stats, err er
 		sum.Ready += s.Ready
 		sum.Delayed += s.Delayed
 		sum.Running += s.Running
+		sum.Parked += s.Parked
 		sum.Dead += s.Dead
 		addCounters(&sum.Total, s.Total)
 	}
@@ -58,7 +59,7 @@ func (s *State) add(ctx context.Context, q *pawl.Queue, rdb *redis.Client) error
 	if err != nil {
 		return err
 	}
-	for _, state := range []pawl.State{pawl.StateReady, pawl.StateDelayed, pawl.StateRunning} {
+	for _, state := range []pawl.State{pawl.StateReady, pawl.StateDelayed, pawl.StateRunning, pawl.StateParked} {
 		for job, err := range q.List(ctx, state, pawl.Filter{}) {
 			if err != nil {
 				return err

@@ -4,7 +4,7 @@
 -- key, so that such a job was lost; unique_orphans counts their keys.
 local unique_orphans = 0
 local function unique_holder(key, jobs, held, runs, now)
-  local id, mode, till = unique_read(key)
+  local id, mode, till, next_id = unique_read(key)
   if not id then return nil end
   if now < till then return id end
   local record = redis.call('HGET', held, id)
@@ -13,6 +13,8 @@ local function unique_holder(key, jobs, held, runs, now)
     local _, head_started = head_read(record)
     started = head_started
   elseif #redis.pcall('XRANGE', jobs, id, id) == 0 then -- an error if it is no id
+    -- The key is that of the one behind it, which the walk that mends lets run.
+    if next_id and redis.call('HEXISTS', held, next_id) == 1 then return next_id end
     if redis.call('PTTL', key) == -1 then unique_orphans = unique_orphans + 1 end
     return nil
   end
@@ -25,6 +27,6 @@ local function unique_holder(key, jobs, held, runs, now)
   return id
 end
 
-local function unique_text(id, mode_s, till)
-  return id .. ' ' .. mode_s .. ' ' .. num(till)
+local function unique_text(id, mode_s, till, next_id)
+  return id .. ' ' .. mode_s .. ' ' .. num(till) .. (next_id and ' ' .. next_id or '')
 end
