@@ -59,7 +59,7 @@ func behindOthers(t *testing.T, ctx context.Context, f *faulty) {
 	ended(2)
 	require.NoError(t, stop())
 
-	put(8, pawl.Delay(time.Hour))
+	put(8, pawl.Delay(time.Millisecond))
 	members := f.Direct.ZRange(ctx, "pawl:{p}:due", 0, -1).Val()
 	require.Len(t, members, 1)
 	require.NoError(t, f.Direct.ZAddXX(ctx, "pawl:{p}:due", redis.Z{Score: 1e15 + 1, Member: members[0]}).Err())
