@@ -99,7 +99,7 @@ func (n *node) policy() Finding {
 	case policy == "noeviction":
 		return good("noeviction")
 	case strings.HasPrefix(policy, "volatile-"):
-		return wrong("%s: when memory is full Redis drops keys that expire: the answers it keeps for calls that are sent again, so that an enqueue may add a second job, and the windows of unique keys, so that a duplicate gets through. Set maxmemory-policy noeviction", policy)
+		return wrong("%s: when memory is full Redis drops keys that expire: the answers it keeps for calls that are sent again, so that an enqueue may add a second job, and the windows of unique and idempotency keys, so that a duplicate gets through. Set maxmemory-policy noeviction", policy)
 	}
 	return wrong("%s: when memory is full Redis drops any key, whole queues with all their jobs among them. Set maxmemory-policy noeviction", policy)
 }

@@ -102,7 +102,7 @@ func TestDoctorFindsSettingsThatHurt(t *testing.T) {
 	for _, c := range []struct{ name, value, check, says string }{
 		{"maxmemory-policy", "allkeys-lru", "maxmemory-policy", "whole queues"},
 		{"maxmemory-policy", "allkeys-random", "maxmemory-policy", "noeviction"},
-		{"maxmemory-policy", "volatile-ttl", "maxmemory-policy", "unique keys"},
+		{"maxmemory-policy", "volatile-ttl", "maxmemory-policy", "unique and idempotency keys"},
 		{"maxmemory", "0", "maxmemory", "no limit"},
 		{"appendonly", "no", "appendonly", "appendonly yes"},
 		{"appendfsync", "no", "appendfsync", "everysec"},

@@ -12,17 +12,17 @@ import (
 
 // Idempotency has the worker skip the job if one with this key has been done
 // already, and wait while one with this key runs. Keys are the queue's, shared by
-// all its kinds. Give it to jobs that stand for one effect but cannot be told
-// apart at their enqueue, as the events of a broker that delivers some twice;
-// Unique keeps such jobs out of the queue while the first one lives.
+// all its kinds. Give it to jobs that stand for one effect and are enqueued apart,
+// as when a broker delivers an event twice, hours apart. Unique keeps such jobs out
+// of the queue while the first one lives.
 //
 // The worker marks the key before it calls the handler, and the mark becomes
 // "done" in the script that stores the job's success. A job whose key is done
 // ends unrun: it counts as Done and as Skipped, and OnSkipped tells. One whose key
 // runs elsewhere is put back for a moment, 10 s at most, as by Snooze: no attempt
 // is spent. A run that does not end as done, whatever its end, gives the key up,
-// so that the retry of the job, or another one, may have it. The mark of a run
-// whose worker died ends with its lease.
+// so that the retry of the job, or another one, may have it. If its worker died, the
+// job's next run has it.
 //
 // It covers duplicates of a job, and a job that is delivered again after its
 // success was stored. It does not cover a crash between the handler's effect and

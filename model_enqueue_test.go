@@ -73,8 +73,9 @@ func (m *modelQueue) enqueue(items []modelItem) string {
 			if target != nil {
 				mark, holder = "r", target.id
 				m.renew(it, us, target.place == modelParked)
-				if newest[it.key] == i && !made[target] {
-					m.replace(target, it, c)
+				if !made[target] {
+					m.replace(target, items[newest[it.key]], c) // the last one of the call
+					made[target] = true
 				}
 			}
 			if !parked {
