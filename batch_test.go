@@ -29,7 +29,7 @@ func (s *slowFirst) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (s *slowFirst) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if name := cmd.Name(); (name == "evalsha" || name == "eval") && s.scripts.Add(1) <= s.first {
-			time.Sleep(s.delay)
+			<-time.After(s.delay)
 		}
 		return next(ctx, cmd)
 	}
