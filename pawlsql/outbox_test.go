@@ -74,7 +74,7 @@ func TestAJobIsThereIfAndOnlyIfItsTransactionCommits(t *testing.T) {
 		require.NotEmpty(t, key)
 		require.NoError(t, tx.Commit())
 
-		relayed(t, d, o, env)
+		relayed(t, d, o, env.Client)
 		require.Len(t, pawltest.Jobs[pawl.Args](env, "payments"), 1)
 		pawltest.RequireEnqueued(env, "payments", charge{2}, pawl.Priority(7))
 		require.EqualValues(t, 1, d.effects(t))
@@ -100,7 +100,7 @@ func TestOptionsOfTheTypeAndOfTheCallAreHonoured(t *testing.T) {
 		enqueue(charge{2}, pawl.Unique{Key: "mine", For: 48 * time.Hour})
 		enqueue(pawl.Raw{Name: "bytes"})
 
-		relayed(t, d, o, env)
+		relayed(t, d, o, env.Client)
 		require.Len(t, pawltest.Jobs[pawl.Args](env, "q"), 5)
 		pawltest.RequireEnqueued(env, "q", reminder{3}, pawl.Priority(3), pawl.Header{Key: "type", Value: "says"})
 		pawltest.RequireEnqueued(env, "q", reminder{4}, pawl.Delay(0), pawl.Priority(1), pawl.Header{Key: "type", Value: "overruled"}, pawl.MaxAttempts(5),
@@ -134,7 +134,7 @@ func TestDelayAndExpiryCountFromTheInsert(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, stats.Pending)
 		require.InDelta(t, 50*time.Minute, stats.Oldest, float64(10*time.Second))
-		relayed(t, d, o, env)
+		relayed(t, d, o, env.Client)
 		for _, job := range pawltest.Jobs[charge](env, "q") {
 			want := time.Now()
 			if job.Args.Order == 1 {
@@ -193,7 +193,7 @@ func TestWhatIsStoredComesBackToTheByte(t *testing.T) {
 		for _, payload := range want {
 			put(t, d, o, queue, pawl.Item{Args: pawl.Raw{Name: kind, Payload: payload}, Options: []pawl.Option{pawl.Header{Key: "h", Value: strings.Repeat("é", 2000)}}})
 		}
-		relayed(t, d, o, env)
+		relayed(t, d, o, env.Client)
 		jobs := pawltest.Jobs[pawl.Args](env, queue)
 		require.Len(t, jobs, len(want))
 		for i, job := range jobs {
@@ -225,7 +225,7 @@ func TestTheOutboxTakesATransactionOfPGX(t *testing.T) {
 			}
 		}
 	}
-	relayed(t, d, o, env)
+	relayed(t, d, o, env.Client)
 	require.Len(t, pawltest.Jobs[charge](env, "q"), 6)
 }
 

@@ -3,7 +3,10 @@ package pawlsql_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +16,6 @@ import (
 
 	"github.com/pawlq/pawl"
 	"github.com/pawlq/pawl/pawlsql"
-	"github.com/pawlq/pawl/pawltest"
 )
 
 func newRelay(t testing.TB, d *database, o *pawlsql.Outbox, c *pawl.Client, cfg pawlsql.RelayConfig) *pawlsql.Relay {
@@ -40,9 +42,9 @@ func run(t testing.TB, r *pawlsql.Relay) (stop func()) {
 }
 
 // relayed has a relay run until no row is pending.
-func relayed(t testing.TB, d *database, o *pawlsql.Outbox, env *pawltest.Env) {
+func relayed(t testing.TB, d *database, o *pawlsql.Outbox, c *pawl.Client) {
 	t.Helper()
-	r := newRelay(t, d, o, env.Client, pawlsql.RelayConfig{})
+	r := newRelay(t, d, o, c, pawlsql.RelayConfig{})
 	stop := run(t, r)
 	defer stop()
 	drained(t, r)
@@ -84,9 +86,27 @@ func (j *journal) lines(word string) (found []string) {
 }
 
 // orders are what the waiting jobs of a queue carry, in their order.
-func orders(env *pawltest.Env, queue string) (list []int) {
-	for _, job := range pawltest.Jobs[charge](env, queue) {
-		list = append(list, job.Args.Order)
+func orders(t testing.TB, c *pawl.Client, queue string) (list []int) {
+	t.Helper()
+	for job, err := range c.Queue(queue).List(context.Background(), pawl.StateReady, pawl.Filter{}) {
+		if errors.Is(err, pawl.ErrNotFound) {
+			return nil // it never had a job
+		}
+		require.NoError(t, err)
+		var args charge
+		require.NoError(t, json.Unmarshal(job.Payload, &args))
+		list = append(list, args.Order)
 	}
 	return list
+}
+
+// requireOnce requires one job for each of the orders from 0 to n-1.
+func requireOnce(t testing.TB, c *pawl.Client, queue string, n int) {
+	t.Helper()
+	got := orders(t, c, queue)
+	slices.Sort(got)
+	require.Len(t, got, n)
+	for i, order := range got {
+		require.Equal(t, i, order)
+	}
 }

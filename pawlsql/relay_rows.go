@@ -12,7 +12,7 @@ import (
 // taking is the rows of one pass, held until it ends.
 type taking struct {
 	r  *Relay
-	tx *sql.Tx // nil: SQLite
+	tx *sql.Tx // nil: SQLite, up to finish
 }
 
 // open begins the pass. On SQLite nothing is held, since a lock would be of the whole
@@ -45,19 +45,6 @@ func (t *taking) abort() {
 	}
 }
 
-// asker is a *sql.Tx or *sql.DB.
-type asker interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-func (t *taking) db() asker {
-	if t.tx != nil {
-		return t.tx
-	}
-	return t.r.db
-}
-
 // take takes the first rows that nobody else has, but for those of some queues.
 func (t *taking) take(ctx context.Context, without []string) ([]row, error) {
 	o := t.r.outbox
@@ -78,7 +65,11 @@ func (t *taking) take(ctx context.Context, without []string) ([]row, error) {
 	}
 	query := "SELECT id, job_key, queue, kind, payload, options, " + o.dialect.age("created_at") + " FROM " + from +
 		" WHERE " + where + " ORDER BY id LIMIT ?" + lock
-	found, err := t.db().QueryContext(ctx, o.dialect.bind(query), append(args, t.r.batch)...)
+	ask := t.r.db.QueryContext
+	if t.tx != nil {
+		ask = t.tx.QueryContext
+	}
+	found, err := ask(ctx, o.dialect.bind(query), append(args, t.r.batch)...)
 	if err != nil {
 		return nil, fmt.Errorf("pawlsql: relay: take: %w", err)
 	}
@@ -102,6 +93,12 @@ func (t *taking) take(ctx context.Context, without []string) ([]row, error) {
 // finish deletes what is done, marks what failed, and commits.
 func (t *taking) finish(ctx context.Context, rows []row, outcomes []outcome) error {
 	o := t.r.outbox
+	if t.tx == nil {
+		var err error
+		if t.tx, err = t.r.db.BeginTx(ctx, nil); err != nil {
+			return fmt.Errorf("pawlsql: relay: begin: %w", err)
+		}
+	}
 	var done []any
 	for i, out := range outcomes {
 		if out.done {
@@ -109,8 +106,8 @@ func (t *taking) finish(ctx context.Context, rows []row, outcomes []outcome) err
 		}
 	}
 	if len(done) > 0 {
-		query := "DELETE FROM " + o.table + " WHERE id IN (" + marks(len(done)) + ")"
-		if _, err := t.db().ExecContext(ctx, o.dialect.bind(query), done...); err != nil {
+		query, args := o.remove(done)
+		if _, err := t.tx.ExecContext(ctx, o.dialect.bind(query), args...); err != nil {
 			return fmt.Errorf("pawlsql: relay: delete: %w", err)
 		}
 	}
@@ -120,17 +117,27 @@ func (t *taking) finish(ctx context.Context, rows []row, outcomes []outcome) err
 			continue
 		}
 		query := "UPDATE " + o.table + " SET failed_at = " + o.dialect.now() + ", error = ? WHERE id = ? AND failed_at IS NULL"
-		if _, err := t.db().ExecContext(ctx, o.dialect.bind(query), errorText(out.err), rows[i].id); err != nil {
+		if _, err := t.tx.ExecContext(ctx, o.dialect.bind(query), errorText(out.err), rows[i].id); err != nil {
 			return fmt.Errorf("pawlsql: relay: mark as failed: %w", err)
 		}
-	}
-	if t.tx == nil {
-		return nil
 	}
 	if err := t.tx.Commit(); err != nil {
 		return fmt.Errorf("pawlsql: relay: commit: %w", err)
 	}
 	return nil
+}
+
+// remove is how rows are deleted.
+func (o *Outbox) remove(ids []any) (query string, args []any) {
+	if o.dialect != MySQL {
+		return "DELETE FROM " + o.table + " WHERE id IN (" + marks(len(ids)) + ")", ids
+	}
+	// Given a list, MySQL and MariaDB look through the whole table if it is small, and
+	// wait for the rows that another relay has (seen, up to deadlocks). Joined like
+	// this, they look up one id after the other.
+	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ",")
+	return "DELETE o FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) AS ids STRAIGHT_JOIN " + o.table +
+		" AS o FORCE INDEX (PRIMARY) ON o.id = ids.id", []any{"[" + list + "]"}
 }
 
 // marks is n placeholders.
