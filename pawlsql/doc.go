@@ -32,8 +32,8 @@
 // # The database
 //
 // The tables are in Schema, as text for your migration tool. Nothing here runs DDL. A
-// role needs SELECT, INSERT, UPDATE and DELETE on its table; a relay no INSERT, and
-// what only enqueues nothing else. Times are by the database's clock alone.
+// role needs SELECT, INSERT, UPDATE and DELETE on its table: a relay no INSERT, and
+// what only enqueues nothing but INSERT. Times are by the database's clock alone.
 //
 // On PostgreSQL a relay that is frozen in the middle of a batch loses its rows to the
 // others after a minute; MySQL and MariaDB keep them locked until its connection ends

@@ -174,16 +174,10 @@ func TestTheRowsOfAFrozenRelayGoToAnother(t *testing.T) {
 	put(t, d, o, "q", charges(0, 10)...)
 	frozen := newRelay(t, d, o, c, pawlsql.RelayConfig{})
 	frozen.SetFrozen(300 * time.Millisecond)
-	reached, thaw := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	frozen.OnStep(func(string) {
-		once.Do(func() { close(reached); <-thaw })
-	})
-	run(t, frozen)
-	<-reached
+	thaw := stopAt(t, frozen, "taken")
 	relayed(t, d, o, c)
 	requireOnce(t, c, "q", 10)
-	close(thaw) // it enqueues what it has, which are duplicates, and cannot commit
+	thaw() // it enqueues what it has, which are duplicates, and cannot commit
 	put(t, d, o, "q", charges(10, 1)...)
 	drained(t, frozen)
 	requireOnce(t, c, "q", 11)

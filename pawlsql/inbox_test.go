@@ -318,3 +318,30 @@ func TestInboxPruneRefusesAnAgeBelowTheRetentionOfDeadJobs(t *testing.T) {
 		}
 	}
 }
+
+// A role needs no more than doc.go says.
+func TestRolesNeedNoMoreThanTheirTables(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, pawlsql.Postgres)
+	ctx, in, o := t.Context(), newInbox(t, d, pawlsql.InboxConfig{}), newOutbox(t, d, pawlsql.OutboxConfig{})
+	role := func(rights, table string) *database {
+		name := "role" + pawl.Key(databases.Add(1))
+		d.exec(t, "CREATE ROLE "+name+" LOGIN")
+		d.exec(t, "GRANT "+rights+" ON "+table+" TO "+name)
+		return open(t, d.Dialect, d.driver, strings.Replace(d.dsn, "user=postgres", "user="+name, 1), d.server)
+	}
+	inbox := role("SELECT, INSERT, UPDATE, DELETE", "pawl_inbox")
+	_, _, err := pawlsql.DoResult(ctx, in, inbox.DB, jobOf("charge", "a"), func(context.Context, *sql.Tx) (int, error) { return 7, nil })
+	require.NoError(t, err)
+	_, err = in.Prune(ctx, inbox.DB, 0)
+	require.NoError(t, err)
+	_, err = o.Enqueue(ctx, pawlsql.Std(role("INSERT", "pawl_outbox").DB), "q", charge{0})
+	require.NoError(t, err)
+	c, relay := realRedis(t), role("SELECT, UPDATE, DELETE", "pawl_outbox")
+	r := newRelay(t, relay, o, c, pawlsql.RelayConfig{})
+	run(t, r)
+	drained(t, r)
+	_, err = r.Retry(ctx)
+	require.NoError(t, err)
+	requireOnce(t, c, "q", 1)
+}

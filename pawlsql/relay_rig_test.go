@@ -41,6 +41,36 @@ func run(t testing.TB, r *pawlsql.Relay) (stop func()) {
 	return stop
 }
 
+// stopAt runs a relay and returns when it has reached a step, where it stays until it
+// is let go, or the test ends.
+func stopAt(t testing.TB, r *pawlsql.Relay, step string) (letGo func()) {
+	t.Helper()
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r.OnStep(func(name string) {
+		if name == step {
+			once.Do(func() { close(reached); <-goOn })
+		}
+	})
+	run(t, r)
+	letGo = sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(letGo)
+	await(t, reached)
+	return letGo
+}
+
+// await waits for a signal, for at most half a minute.
+func await[T any](t testing.TB, signal <-chan T) {
+	t.Helper()
+	timer := time.NewTimer(30 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-signal:
+	case <-timer.C:
+		t.Fatal("no signal in 30 s")
+	}
+}
+
 // relayed has a relay run until no row is pending.
 func relayed(t testing.TB, d *database, o *pawlsql.Outbox, c *pawl.Client) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -71,20 +70,14 @@ func TestARelayAtWorkDoesNotHoldBackProducers(t *testing.T) {
 	onEach(t, func(t *testing.T, d *database) {
 		env, o := pawltest.New(t, pawl.Config{}), newOutbox(t, d, pawlsql.OutboxConfig{})
 		put(t, d, o, "q", charges(0, 5)...)
-		r := newRelay(t, d, o, env.Client, pawlsql.RelayConfig{Batch: 2})
-		reached, goOn := make(chan string), make(chan struct{})
-		var once sync.Once
-		r.OnStep(func(name string) {
-			if name == "taken" {
-				once.Do(func() { reached <- name; <-goOn })
-			}
-		})
-		run(t, r)
-		<-reached
+		r := newRelay(t, d, o, env.Client, pawlsql.RelayConfig{})
+		letGo := stopAt(t, r, "taken")
+		began := time.Now()
 		for i := range 20 {
 			put(t, d, o, "q", charges(5+i, 1)...)
 		}
-		close(goOn)
+		require.Less(t, time.Since(began), 20*time.Second, "they did not wait until the relay gave up, after 30 s")
+		letGo()
 		drained(t, r)
 		require.Len(t, orders(t, env.Client, "q"), 25)
 	})
@@ -98,22 +91,12 @@ func TestARelayOfSQLiteThatComesLateDeletesNoNewerRow(t *testing.T) {
 	env, o := pawltest.New(t, pawl.Config{}), newOutbox(t, d, pawlsql.OutboxConfig{})
 	put(t, d, o, "q", charges(1, 1)...)
 	late := newRelay(t, d, o, env.Client, pawlsql.RelayConfig{})
-	reached, goOn := make(chan string), make(chan struct{})
-	var once sync.Once
-	late.OnStep(func(name string) {
-		if name == "taken" {
-			once.Do(func() { reached <- name; <-goOn })
-		}
-	})
-	stopLate := run(t, late)
-	<-reached
+	letGo := stopAt(t, late, "taken")
 	relayed(t, d, o, env.Client)
 	put(t, d, o, "paused", charges(2, 1)...)
-	close(goOn)
-	stopLate() // after the batch at hand
-	drainedJobs := orders(t, env.Client, "q")
-	require.Equal(t, []int{1}, drainedJobs)
-	relayed(t, d, o, env.Client)
+	letGo()
+	drained(t, late)
+	require.Equal(t, []int{1}, orders(t, env.Client, "q"))
 	require.Equal(t, []int{2}, orders(t, env.Client, "paused"))
 }
 
@@ -130,11 +113,11 @@ func TestWakeSavesTheWait(t *testing.T) {
 			}
 		})
 		run(t, r)
-		<-looked // and then it sleeps, for half an hour at least
+		await(t, looked) // and then it sleeps, for half an hour at least
 		for i := range 3 {
 			put(t, d, o, "q", charges(i, 1)...)
 			r.Wake()
-			<-looked
+			await(t, looked)
 			eventually(t, "it is relayed", func() bool { return len(orders(t, env.Client, "q")) == i+1 })
 		}
 		for range 10 {
@@ -168,10 +151,10 @@ func TestARelayRunsOnceAtATime(t *testing.T) {
 	d := newDatabase(t, pawlsql.SQLite)
 	env, o := pawltest.New(t, pawl.Config{}), newOutbox(t, d, pawlsql.OutboxConfig{})
 	r := newRelay(t, d, o, env.Client, pawlsql.RelayConfig{})
-	running := make(chan struct{}, 100)
-	r.OnStep(func(string) { running <- struct{}{} })
+	var passes counter
+	r.OnStep(passes.step)
 	stop := run(t, r)
-	<-running
+	passes.wait(t, "taken", 1)
 	require.ErrorIs(t, r.Run(t.Context()), pawl.ErrState)
 	stop()
 	run(t, r)()

@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,15 +73,7 @@ func open(t testing.TB, dialect pawlsql.Dialect, driver, dsn string, s *server) 
 // again is another pool of the same database, with parameters added to its DSN.
 func (d *database) again(t testing.TB, params string) *database {
 	t.Helper()
-	dsn := d.dsn
-	if params != "" {
-		sep := "?"
-		if strings.Contains(dsn, "?") {
-			sep = "&"
-		}
-		dsn += sep + params
-	}
-	return open(t, d.Dialect, d.driver, dsn, d.server)
+	return open(t, d.Dialect, d.driver, d.dsn+"&"+params, d.server)
 }
 
 func (d *database) exec(t testing.TB, query string, args ...any) {
@@ -136,6 +126,3 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
-
-// escape is a path in a URL's query.
-func escape(path string) string { return url.QueryEscape(path) }

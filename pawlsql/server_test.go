@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -152,11 +153,12 @@ func (s *server) driver() string {
 	return "mysql"
 }
 
+// dsn names a database, for sessions of a time zone that is not the machine's.
 func (s *server) dsn(database string) string {
 	if s.dialect == pawlsql.Postgres {
-		return "postgres:///" + database + "?user=postgres&host=" + escape(s.dir)
+		return "postgres:///" + database + "?user=postgres&timezone=Asia/Kolkata&host=" + url.QueryEscape(s.dir)
 	}
-	return "root@unix(" + filepath.Join(s.dir, "my.sock") + ")/" + database
+	return "root@unix(" + filepath.Join(s.dir, "my.sock") + ")/" + database + "?time_zone=" + url.QueryEscape("'+05:30'")
 }
 
 // start returns once the server answers.
