@@ -69,6 +69,9 @@ func (s settings) options() []Option {
 	if s.unique != nil {
 		list = append(list, *s.unique)
 	}
+	if s.idempotency != nil {
+		list = append(list, *s.idempotency)
+	}
 	p := s.policy
 	give(p.maxAttempts != 0, MaxAttempts(p.maxAttempts))
 	give(p.timeout != 0, Timeout(p.timeout))

@@ -65,13 +65,16 @@ const (
 
 // Enqueue writes the job into tx, with one INSERT. It takes the arguments and
 // options of pawl's own Enqueue, those of the type (JobOptions) included, with the
-// same precedence. The key it returns is the job's idempotency key for good; the
-// job's id is given when a Relay enqueues it.
+// same precedence. The key it returns is the job's idempotency key for good, what
+// RawJob.IdempotencyKey returns: that of a pawl.Idempotency among the options, or a new
+// one, with which the job gets such an option. The job's id is given when a Relay
+// enqueues it.
 //
 // Delay and ExpireIn count from the INSERT, by the database's clock. A Unique needs
 // For, of 24 h or more: it then also keeps a relay that crashed from adding the job
-// a second time, as the key that the relay else gives each job does. RejectDuplicate
-// is refused, since nobody will be there to be told. If the unique key is held when
+// a second time, as the key that the relay else gives each job does. Of its
+// OnDuplicate only KeepExisting is taken: nobody will be there to be told, and relays
+// keep no order in which jobs could replace each other. If the unique key is held when
 // the row is relayed, no job is added, and none has the key that was returned.
 //
 // Errors: pawl.ErrInvalid, pawl.ErrName or pawl.ErrTooLarge, and no SQL was run;

@@ -257,3 +257,34 @@ func TestAForeignKeyInTheWayIsTheRowsOwnFault(t *testing.T) {
 	require.EqualValues(t, 1, d.count(t, "SELECT count(*) FROM pawl_outbox WHERE id = 3 AND error LIKE '%WRONGTYPE%'"))
 	require.NoError(t, env.Redis.Del(t.Context(), foreign).Err())
 }
+
+// The key that Enqueue returned is what the handler is given, whoever chose it.
+func TestTheKeyThatWasReturnedIsTheJobsIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, d *database) {
+		env, o := pawltest.New(t, pawl.Config{}), newOutbox(t, d, pawlsql.OutboxConfig{})
+		mine := pawl.Idempotency{Key: "charge:é 7", Window: time.Hour}
+		keys := put(t, d, o, "q", pawl.Item{Args: charge{0}}, pawl.Item{Args: charge{1}, Options: []pawl.Option{mine}},
+			pawl.Item{Args: charge{2}, Options: []pawl.Option{pawl.Unique{Key: "u", For: 24 * time.Hour}}},
+			pawl.Item{Args: charge{3}, Options: []pawl.Option{mine, pawl.Priority(1)}})
+		require.Equal(t, mine.Key, keys[1])
+		require.NotEqual(t, keys[0], keys[2])
+		relayed(t, d, o, env.Client)
+		jobs := pawltest.Jobs[charge](env, "q")
+		require.Len(t, jobs, len(keys), "two rows with one idempotency key are two jobs, for the worker to tell")
+		for _, job := range jobs {
+			require.Equal(t, keys[job.Args.Order], job.IdempotencyKey())
+		}
+		pawltest.RequireEnqueued(env, "q", charge{1}, mine)
+		w, err := pawl.NewWorker(env.Client, pawl.WorkerConfig{Queues: pawl.Queues("q")})
+		require.NoError(t, err)
+		var ran []int
+		pawl.Handle(w, func(_ context.Context, job *pawl.Job[charge]) error {
+			ran = append(ran, job.Args.Order)
+			return nil
+		}, pawl.MaxAttempts(1))
+		env.Drain(w)
+		slices.Sort(ran)
+		require.Len(t, ran, 3, "%v", ran)
+	})
+}

@@ -25,6 +25,7 @@ type stored struct {
 	ExpireIn          duration          `json:"expire_in,omitzero"`
 	Headers           map[string]string `json:"headers,omitempty"`
 	Unique            *storedUnique     `json:"unique,omitempty"`
+	Idempotency       storedIdempotency `json:"idempotency,omitzero"` // else of the row
 	MaxAttempts       int               `json:"max_attempts,omitzero"`
 	Timeout           duration          `json:"timeout,omitzero"` // negative: none
 	MaxCrashes        int               `json:"max_crashes,omitzero"`
@@ -36,6 +37,11 @@ type storedUnique struct {
 	Key   string   `json:"key,omitempty"` // empty: of kind and payload
 	Until int      `json:"until,omitzero"`
 	For   duration `json:"for"`
+}
+
+type storedIdempotency struct {
+	Key    string   `json:"key"`
+	Window duration `json:"window,omitzero"`
 }
 
 type storedBackoff struct {
@@ -80,6 +86,11 @@ func store(opts []pawl.Option) (stored, error) {
 				return stored{}, err
 			}
 			s.Unique = &storedUnique{Key: o.Key, Until: int(o.Until), For: duration(o.For)}
+		case pawl.Idempotency:
+			if !utf8.ValidString(o.Key) {
+				return stored{}, invalidf("Idempotency.Key %q is not UTF-8: encode it, as in hex", o.Key)
+			}
+			s.Idempotency = storedIdempotency{o.Key, duration(o.Window)}
 		case pawl.MaxAttempts:
 			s.MaxAttempts = int(o)
 		case pawl.Timeout:
@@ -103,7 +114,8 @@ func checkUnique(u pawl.Unique) error {
 		return invalidf("Unique.For is %v: in an outbox it must be %v or more, since it is also what keeps a relay that crashed "+
 			"from adding the job twice. Give it, in the call if the type has a Unique of its own; or leave Unique out", u.For, remember)
 	case u.OnDuplicate != pawl.KeepExisting:
-		return invalidf("Unique.OnDuplicate is not KeepExisting: when the relay enqueues the job, there is no caller to tell")
+		return invalidf("Unique.OnDuplicate is not KeepExisting: when a relay enqueues the job there is no caller to tell, and relays " +
+			"keep no order by which one job could replace another")
 	case !utf8.ValidString(u.Key):
 		return invalidf("Unique.Key %q is not UTF-8: encode it, as in hex", u.Key)
 	}
@@ -135,7 +147,7 @@ func decodeStored(text string) (s stored, err error) {
 	return s, nil
 }
 
-// options are those of a row that was inserted so long ago.
+// options are those of a row that was inserted so long ago, but for its Idempotency.
 func (s stored) options(age time.Duration) []pawl.Option {
 	var opts []pawl.Option
 	give := func(given bool, o pawl.Option) {

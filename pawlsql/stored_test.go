@@ -85,7 +85,8 @@ func TestOptionsThatARowCannotHaveAreRefused(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for _, o := range []pawl.Option{pawl.Unique{}, pawl.Unique{Key: "k", For: day - 1}, pawl.Unique{For: day, OnDuplicate: pawl.RejectDuplicate},
-		pawl.Unique{Key: "\xff", For: day}, struct{ pawl.Priority }{3}} {
+		pawl.Unique{For: day, OnDuplicate: pawl.ReplaceWaiting}, pawl.Unique{For: day, OnDuplicate: pawl.RunLatestAfter},
+		pawl.Unique{Key: "\xff", For: day}, pawl.Idempotency{Key: "\xff"}, struct{ pawl.Priority }{3}} {
 		_, err := store([]pawl.Option{o})
 		require.ErrorIs(t, err, pawl.ErrInvalid)
 	}
