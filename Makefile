@@ -46,6 +46,8 @@ build: ## build and vet every module, its tests and examples too
 .PHONY: test
 test: ## test every module
 	@command -v redis-server > /dev/null || echo "no redis-server on PATH: the real-Redis suite will be skipped"
+	@compgen -G '/usr/lib/postgresql/*/bin/initdb' > /dev/null || command -v initdb > /dev/null || echo "no initdb of PostgreSQL: its part of pawlsql's suite will be skipped"
+	@command -v mariadbd > /dev/null || [ -x /usr/sbin/mariadbd ] || echo "no mariadbd: its part of pawlsql's suite will be skipped"
 	$(call each,go test $(TESTFLAGS) ./...)
 
 .PHONY: race
@@ -77,7 +79,7 @@ microbench: ## run the benchmarks of Go; BENCH=regexp chooses
 
 .PHONY: smoke
 smoke: ## run each benchmark of Go once, to see that it runs
-	$(call in,$(LIBRARY),go test -run '^$$' -bench . -benchtime 1x ./... | { grep -v 'no test' || true; })
+	$(call in,$(LIBRARY),! grep -rqs '^func Benchmark' --include='*_test.go' . || go test -run '^$$' -bench . -benchtime 1x ./... | { grep -v 'no test' || true; })
 
 # The targets are found, not listed, so that a new one is not forgotten. Those of
 # a package are built once: to link each by itself takes longer than the two
