@@ -13,7 +13,7 @@ import (
 type Dialect int
 
 const (
-	// Postgres is PostgreSQL 9.6 or newer, through any driver that writes a
+	// Postgres is PostgreSQL 10 or newer, through any driver that writes a
 	// placeholder as $1.
 	Postgres Dialect = iota + 1
 	// MySQL is MySQL 8.0.1 or MariaDB 10.6, or newer, with InnoDB. What is below
