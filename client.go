@@ -75,6 +75,11 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if err := checkServers(rdb); err != nil {
 		return nil, err
 	}
+	return newClient(rdb, cfg)
+}
+
+// newClient is New without a look at rdb, which may be nil for what needs no Redis.
+func newClient(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	c := &Client{rdb: rdb, namespace: cfg.Namespace, codec: cfg.Codec, log: cfg.Logger, inject: cfg.Inject,
 		max: cfg.MaxPayload, retention: cfg.DeadRetention}
 	if c.namespace == "" {

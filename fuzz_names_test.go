@@ -32,10 +32,10 @@ func hashTag(key string) string {
 }
 
 // lazyClient is a client that is not meant to be used: it has dialled nobody.
-func lazyClient(f *testing.F) redis.UniversalClient {
-	f.Helper()
+func lazyClient(t testing.TB) redis.UniversalClient {
+	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	f.Cleanup(func() { _ = rdb.Close() })
+	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 

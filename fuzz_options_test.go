@@ -97,7 +97,7 @@ func FuzzOptions(f *testing.F) {
 		has := func(bits uint16) bool { return which&bits == bits }
 		bad = bad || has(withDelay|withAt) || has(withDelay|withExpireIn) && wait >= sec
 
-		it, err := q.prepareRaw(t.Context(), "kind", []byte("p"), opts, nil)
+		it, err := q.prepare(t.Context(), Raw{"kind", []byte("p")}, opts)
 		if bad {
 			require.ErrorIs(t, err, ErrInvalid)
 			require.Nil(t, it)

@@ -54,18 +54,28 @@ func (it *item) how(uniqueIndex int) string {
 }
 
 func (q *queueState) prepare(ctx context.Context, args Args, opts []Option) (*item, error) {
+	raw, s, err := q.draft(ctx, args, opts)
+	if err != nil {
+		return nil, err
+	}
+	return q.item(raw, s), nil
+}
+
+// draft is all that can be known of a job before it is sent.
+func (q *queueState) draft(ctx context.Context, args Args, opts []Option) (Raw, settings, error) {
 	if q.err != nil {
-		return nil, q.err
+		return Raw{}, settings{}, q.err
 	}
 	payload, err := q.encodeArgs(args)
 	if err != nil {
-		return nil, err
+		return Raw{}, settings{}, err
 	}
 	var own []Option
 	if o, ok := args.(Optioner); ok {
 		own = o.JobOptions()
 	}
-	return q.prepareRaw(ctx, args.Kind(), payload, opts, own)
+	s, err := q.settings(ctx, opts, own)
+	return Raw{args.Kind(), payload}, s, err
 }
 
 // encodeArgs is the payload of args, which are then known to have a kind.
@@ -74,6 +84,9 @@ func (q *queueState) encodeArgs(args Args) ([]byte, error) {
 		return nil, err
 	}
 	kind := args.Kind()
+	if raw, ok := asRaw(args); ok {
+		return raw.Payload, q.checkSize(kind, raw.Payload)
+	}
 	payload, err := q.client.codec.Encode(kind, argsPayload(args))
 	if err != nil {
 		return nil, invalidf("arguments of kind %q do not encode: %w", kind, err)
@@ -89,24 +102,18 @@ func (q *queueState) checkSize(kind string, payload []byte) error {
 	return nil
 }
 
-func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte, opts, own []Option) (*item, error) {
-	if q.err != nil {
-		return nil, q.err
-	}
-	if err := validKind(kind); err != nil {
-		return nil, err
-	}
-	if err := q.checkSize(kind, payload); err != nil {
-		return nil, err
-	}
+// settings are what the options come to, with the headers of Config.Inject.
+func (q *queueState) settings(ctx context.Context, opts, own []Option) (settings, error) {
 	s, err := resolve(opts, own)
 	if err != nil {
-		return nil, err
+		return settings{}, err
 	}
-	headers, err := q.headers(ctx, s.headers)
-	if err != nil {
-		return nil, err
-	}
+	s.headers, err = q.headers(ctx, s.headers)
+	return s, err
+}
+
+func (q *queueState) item(raw Raw, s settings) *item {
+	kind, payload := raw.Name, raw.Payload
 	it := &item{kind: kind, low: jobid.NewLow(), priority: s.priority, queue: q.name}
 	switch {
 	case !s.at.IsZero():
@@ -114,7 +121,7 @@ func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte
 	case s.delay > 0 || s.priority > 0:
 		it.when, it.ms = 'd', ceilMillis(s.delay)
 	}
-	r := record.Record{Kind: kind, Payload: payload, Headers: headers, Priority: s.priority,
+	r := record.Record{Kind: kind, Payload: payload, Headers: s.headers, Priority: s.priority,
 		LongHead: it.when != 0, ExpireIn: s.expireIn}
 	s.policy.store(&r)
 	s.idempotency.store(&r)
@@ -125,7 +132,7 @@ func (q *queueState) prepareRaw(ctx context.Context, kind string, payload []byte
 		r.Unique = &record.Unique{Key: u.Key, Until: int(u.Until), For: u.For, OnDuplicate: int(u.OnDuplicate)}
 	}
 	it.record = r.Append(make([]byte, 0, len(payload)+len(kind)+64))
-	return it, nil
+	return it
 }
 
 func (q *queueState) headers(ctx context.Context, given Headers) (Headers, error) {

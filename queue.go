@@ -54,8 +54,7 @@ func (q *Queue) Enqueue(ctx context.Context, args Args, opts ...Option) (Enqueue
 
 // EnqueueRaw enqueues bytes under a kind, past the codec. Errors as Enqueue.
 func (q *Queue) EnqueueRaw(ctx context.Context, kind string, payload []byte, opts ...Option) (Enqueued, error) {
-	it, err := q.prepareRaw(ctx, kind, payload, opts, nil)
-	return q.enqueueOne(ctx, it, err)
+	return q.Enqueue(ctx, Raw{kind, payload}, opts...)
 }
 
 func (q *Queue) enqueueOne(ctx context.Context, it *item, err error) (Enqueued, error) {

@@ -90,5 +90,8 @@ func (c *Client) encode(queue string, args Args, options []Option) ([]byte, any,
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, ok := asRaw(args); ok { // the codec encoded nothing
+		return it.record, nil, nil
+	}
 	return it.record, argsPayload(args), nil
 }

@@ -1,0 +1,4 @@
+package pawlsql_test
+
+// child is what this test binary does as a child of itself.
+func child() bool { return false }

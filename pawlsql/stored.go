@@ -1,0 +1,174 @@
+package pawlsql
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pawlq/pawl"
+)
+
+// storedVersion is that of the JSON below. A field that is added needs no new one: a
+// relay that does not know a field refuses the row.
+const storedVersion = 1
+
+// stored is the options of a job as its row has them. Zero fields are not given.
+type stored struct {
+	Version           int               `json:"v"`
+	Delay             duration          `json:"delay,omitzero"`
+	At                time.Time         `json:"at,omitzero"`
+	Priority          int               `json:"priority,omitzero"`
+	ExpireIn          duration          `json:"expire_in,omitzero"`
+	Headers           map[string]string `json:"headers,omitempty"`
+	Unique            *storedUnique     `json:"unique,omitempty"`
+	MaxAttempts       int               `json:"max_attempts,omitzero"`
+	Timeout           duration          `json:"timeout,omitzero"` // negative: none
+	MaxCrashes        int               `json:"max_crashes,omitzero"`
+	VisibilityTimeout duration          `json:"visibility_timeout,omitzero"`
+	Backoff           *storedBackoff    `json:"backoff,omitempty"`
+}
+
+type storedUnique struct {
+	Key   string   `json:"key,omitempty"` // empty: of kind and payload
+	Until int      `json:"until,omitzero"`
+	For   duration `json:"for"`
+}
+
+type storedBackoff struct {
+	Base   duration   `json:"base,omitzero"`
+	Factor float64    `json:"factor,omitzero"`
+	Max    duration   `json:"max,omitzero"`
+	Jitter int        `json:"jitter,omitzero"`
+	Steps  []duration `json:"steps,omitempty"`
+}
+
+// duration is text such as "1h0m0s", for those who look into the table.
+type duration time.Duration
+
+func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = duration(v)
+	return err
+}
+
+// store takes what pawl.Config.Prepare returned.
+func store(opts []pawl.Option) (stored, error) {
+	s := stored{Version: storedVersion}
+	for _, o := range opts {
+		switch o := o.(type) {
+		case pawl.Delay:
+			s.Delay = duration(o)
+		case pawl.At:
+			s.At = time.Time(o).UTC()
+		case pawl.Priority:
+			s.Priority = int(o)
+		case pawl.ExpireIn:
+			s.ExpireIn = duration(o)
+		case pawl.Header:
+			if s.Headers == nil {
+				s.Headers = map[string]string{}
+			}
+			s.Headers[o.Key] = o.Value
+		case pawl.Unique:
+			if err := checkUnique(o); err != nil {
+				return stored{}, err
+			}
+			s.Unique = &storedUnique{Key: o.Key, Until: int(o.Until), For: duration(o.For)}
+		case pawl.MaxAttempts:
+			s.MaxAttempts = int(o)
+		case pawl.Timeout:
+			s.Timeout = duration(o)
+		case pawl.MaxCrashes:
+			s.MaxCrashes = int(o)
+		case pawl.VisibilityTimeout:
+			s.VisibilityTimeout = duration(o)
+		case pawl.Backoff:
+			s.Backoff = storeBackoff(o)
+		default:
+			return stored{}, invalidf("the option %T cannot be stored in an outbox: leave it out", o)
+		}
+	}
+	return s, nil
+}
+
+func checkUnique(u pawl.Unique) error {
+	switch {
+	case u.For < remember:
+		return invalidf("Unique.For is %v: in an outbox it must be %v or more, since it is also what keeps a relay that crashed "+
+			"from adding the job twice. Give it, in the call if the type has a Unique of its own; or leave Unique out", u.For, remember)
+	case u.OnDuplicate != pawl.KeepExisting:
+		return invalidf("Unique.OnDuplicate is not KeepExisting: when the relay enqueues the job, there is no caller to tell")
+	case !utf8.ValidString(u.Key):
+		return invalidf("Unique.Key %q is not UTF-8: encode it, as in hex", u.Key)
+	}
+	return nil
+}
+
+func storeBackoff(b pawl.Backoff) *storedBackoff {
+	s := &storedBackoff{Base: duration(b.Base), Factor: b.Factor, Max: duration(b.Max), Jitter: int(b.Jitter)}
+	for _, step := range b.Steps {
+		s.Steps = append(s.Steps, duration(step))
+	}
+	return s
+}
+
+func (s stored) encode() (string, error) {
+	text, err := json.Marshal(s)
+	return string(text), err
+}
+
+func decodeStored(text string) (s stored, err error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields() // an option that is ignored is a job that is not the one asked for
+	if err := dec.Decode(&s); err != nil {
+		return stored{}, fmt.Errorf("options %q cannot be read, by this version of pawlsql: %w", text, err)
+	}
+	if s.Version != storedVersion {
+		return stored{}, fmt.Errorf("options are of version %d, and this pawlsql reads %d: let a relay of the version that wrote them have the row", s.Version, storedVersion)
+	}
+	return s, nil
+}
+
+// options are those of a row that was inserted so long ago.
+func (s stored) options(age time.Duration) []pawl.Option {
+	var opts []pawl.Option
+	give := func(given bool, o pawl.Option) {
+		if given {
+			opts = append(opts, o)
+		}
+	}
+	// Never early: the moments of which age is the difference may each be rounded, to
+	// a millisecond at the worst. And the clock may have been set back.
+	age = max(age-time.Millisecond, 0)
+	delay := time.Duration(s.Delay) - age
+	give(delay > 0, pawl.Delay(delay))
+	give(!s.At.IsZero(), pawl.At(s.At))
+	give(s.Priority != 0, pawl.Priority(s.Priority))
+	// One that has expired by now is enqueued to expire there: it becomes a dead job
+	// and not a row that vanished.
+	give(s.ExpireIn != 0, pawl.ExpireIn(max(time.Duration(s.ExpireIn)-age, time.Millisecond)))
+	for _, key := range slices.Sorted(maps.Keys(s.Headers)) {
+		opts = append(opts, pawl.Header{Key: key, Value: s.Headers[key]})
+	}
+	if u := s.Unique; u != nil {
+		opts = append(opts, pawl.Unique{Key: u.Key, Until: pawl.UniqueUntil(u.Until), For: time.Duration(u.For)})
+	}
+	give(s.MaxAttempts != 0, pawl.MaxAttempts(s.MaxAttempts))
+	give(s.Timeout != 0, pawl.Timeout(s.Timeout))
+	give(s.MaxCrashes != 0, pawl.MaxCrashes(s.MaxCrashes))
+	give(s.VisibilityTimeout != 0, pawl.VisibilityTimeout(s.VisibilityTimeout))
+	if b := s.Backoff; b != nil {
+		o := pawl.Backoff{Base: time.Duration(b.Base), Factor: b.Factor, Max: time.Duration(b.Max), Jitter: pawl.Jitter(b.Jitter)}
+		for _, step := range b.Steps {
+			o.Steps = append(o.Steps, time.Duration(step))
+		}
+		opts = append(opts, o)
+	}
+	return opts
+}
