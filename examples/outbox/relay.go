@@ -24,7 +24,9 @@ const batch = 5
 //
 // A relay that dies between Redis and the end of the rows leaves them, and they are
 // enqueued again. Each carries a unique key, which Redis keeps for a day: within it
-// that adds no second job.
+// that adds no second job. A relay that comes back later, or a database that is restored
+// from an older copy, may add one; and a job may run twice, as any may. The effect is
+// the handler's to guard: examples/payments.
 func newRelay(db *sql.DB, client *pawl.Client) (*pawlsql.Relay, error) {
 	outbox, err := newOutbox()
 	if err != nil {

@@ -19,14 +19,13 @@ type cashier struct {
 
 // region payments-handler
 
-// charge may be killed at any line, and is run again from the first. What it returned
-// may be lost as well: a job ends when Redis has its outcome, and not before.
+// charge may be killed at any line, and is run again from the first. After the last one,
+// too: a job is done when Redis has heard of it, and not before.
 func (c *cashier) charge(ctx context.Context, job *pawl.Job[Charge]) error {
-	// The API gives a key that it has seen the charge of then, and charges nothing. It
-	// is the one place where a second charge can be prevented: no queue can know if the
-	// request of a worker that died arrived. An API forgets its keys after some time, a
-	// day in many cases. Who redrives a dead job later than that looks up the order there
-	// first.
+	// For a key that it has seen the API answers with the charge of then, and charges
+	// nothing. Only there can a second charge be prevented: no queue knows if the request
+	// of a worker that died had arrived. An API forgets its keys after a while, often a
+	// day. Before a dead job that is older is redriven, look there for the order.
 	id, err := c.api.charge(ctx, job.Args, job.IdempotencyKey())
 	if err != nil {
 		return err // again, under the same key, until the API says what it did
@@ -34,8 +33,9 @@ func (c *cashier) charge(ctx context.Context, job *pawl.Job[Charge]) error {
 	if err := reached(ctx, "charged", job); err != nil {
 		return err
 	}
-	// The key's row and the entry are committed together, or neither is. It covers this
-	// database alone: what fn did elsewhere would not be undone by a rollback.
+	// The key's row and the ledger entry are committed together, or neither is. That
+	// covers this database and nothing else: what the function did elsewhere, a rollback
+	// does not undo.
 	booked, err := c.inbox.Do(ctx, c.db, job, func(ctx context.Context, tx *sql.Tx) error {
 		return book(ctx, tx, job.Args, id)
 	})
@@ -73,8 +73,8 @@ func (c *cashier) unguarded(ctx context.Context, job *pawl.Job[Charge]) error {
 	return reached(ctx, "booked", job)
 }
 
-// dwell widens the windows in which a kill does harm. In earnest they are open for
-// microseconds, and with enough workers and nights one of them dies there too.
+// dwell widens the windows in which a kill does harm. In earnest they are open for a
+// millisecond or less, and with enough workers and deploys some die there too.
 const dwell = 25 * time.Millisecond
 
 // reached tells the parent how far the job is, and stays there for a moment.

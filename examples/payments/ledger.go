@@ -9,16 +9,15 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver"
 )
 
-// ledgerSchema has nothing that would refuse a second entry of an order. Where one can
-// be told from the data alone, a UNIQUE column is as good as an inbox; of the balance,
-// which is added to, nothing can be told.
+// ledgerSchema has nothing that refuses a second entry of an order. A UNIQUE column
+// would, in a table where each order has one row. A balance that is added to cannot.
 const ledgerSchema = `
 CREATE TABLE entries (id INTEGER PRIMARY KEY, order_no INTEGER NOT NULL, cents INTEGER NOT NULL, charge TEXT NOT NULL);
 CREATE TABLE account (balance INTEGER NOT NULL);
 INSERT INTO account VALUES (0);
 `
 
-// book writes an order into the ledger. It does not look whether it is there.
+// book writes an order into the ledger, whether or not it is there.
 func book(ctx context.Context, tx *sql.Tx, c Charge, charge string) error {
 	_, err1 := tx.ExecContext(ctx, "INSERT INTO entries (order_no, cents, charge) VALUES (?, ?, ?)", c.Order, c.Cents, charge)
 	_, err2 := tx.ExecContext(ctx, "UPDATE account SET balance = balance + ?", c.Cents)

@@ -26,15 +26,16 @@ const window = time.Second
 
 // place takes an order. After any error it may be called again.
 func place(ctx context.Context, q *pawl.Queue, c Charge) (pawl.Enqueued, error) {
-	// Both keys are of the order, and of nothing that differs from try to try.
+	// Of what is paid for, and of nothing that differs from try to try.
 	order := pawl.Key("charge", c.Order)
 	return q.Enqueue(ctx, c,
-		// An order that is sent again adds no second job, for as long as the window or
-		// the job lasts. A third week's "please try again" is not covered by it.
+		// An order that is sent again adds no second job, for as long as the window or the
+		// first job lasts. Later it gets in, and of what a job does twice this knows nothing.
 		pawl.Unique{Key: order, For: window},
-		// So a second job of an order has the same job.IdempotencyKey(), for the API and
-		// the inbox to know it by; else that would be the job's id. And once one of them
-		// is done, the worker skips the others for a day.
+		// A second job of the order has the key of the first, for the API and the inbox to
+		// know it by; without this, job.IdempotencyKey() is the job's id. And once one of
+		// them was done the worker skips the others, for a day. Of a worker that died
+		// before its job was done this knows nothing.
 		pawl.Idempotency{Key: order})
 }
 

@@ -76,12 +76,13 @@ func newWorker(rdb *redis.Client, a assignment, c *cashier) (*pawl.Worker, error
 		Queues:            pawl.Queues(a.Queue),
 		Concurrency:       concurrent,
 		VisibilityTimeout: visibility,
-		// The next two are for an API that is down for longer than it is here.
+		// Quick, to end soon. In earnest the waits are minutes and hours, so that an API
+		// that is down for a night leaves no dead jobs.
 		MaxAttempts: 50,
 		Backoff:     pawl.Backoff{Base: 20 * time.Millisecond, Max: 200 * time.Millisecond},
-		// The default, 3, is for jobs that take down their workers. Here the workers die
-		// of something else, and by the hundred. A job that is buried for its crashes may
-		// have been charged: so redrive it, and do not charge by hand.
+		// The default of 3 is against jobs that kill their workers. Here something else
+		// does, all the time. A job that was buried for its crashes may have charged: so
+		// redrive it, which keeps its key, and do not charge by hand.
 		MaxCrashes: 255,
 	})
 	if err != nil {
