@@ -33,6 +33,7 @@ func ExampleOutbox() {
 	stopped := make(chan error)
 	go func() { stopped <- relay.Run(ctx) }()
 
+	// region outbox
 	place := func(order int) error {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
@@ -51,6 +52,7 @@ func ExampleOutbox() {
 		relay.Wake()
 		return nil
 	}
+	// endregion
 	fmt.Println(place(7))
 	fmt.Println(place(7)) // there is such an order: no job
 
@@ -98,14 +100,16 @@ func ExampleInbox_Do() {
 	inbox := must(pawlsql.NewInbox(pawlsql.InboxConfig{Dialect: pawlsql.SQLite}))
 	must(db.Exec(inbox.Schema())) // by your migration tool
 
+	// region inbox
 	handler := func(ctx context.Context, job *pawl.Job[Charge]) error {
 		done, err := inbox.Do(ctx, db, job, func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = balance - 10")
 			return err
 		})
-		fmt.Println(done, err)
+		fmt.Println(done, err) // false: it was done before
 		return err
 	}
+	// endregion
 	job := &pawl.Job[Charge]{RawJob: pawl.RawJob{Kind: "charge", ID: pawl.ID{7}}, Args: Charge{Order: 7}}
 	for range 2 {
 		_ = handler(ctx, job)
