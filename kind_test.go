@@ -55,7 +55,9 @@ func TestDefine(t *testing.T) {
 	})
 	t.Run("reports a policy that makes no sense to the worker too", func(t *testing.T) {
 		t.Parallel()
-		c, err := New(redis.NewClient(&redis.Options{}), Config{})
+		rdb := redis.NewClient(&redis.Options{})
+		defer func() { require.NoError(t, rdb.Close()) }()
+		c, err := New(rdb, Config{})
 		require.NoError(t, err)
 		w, err := NewWorker(c, WorkerConfig{Queues: Queues("q")})
 		require.NoError(t, err)

@@ -113,7 +113,7 @@ var plantedBugs = []struct {
 		plan: calm, only: "permanent slow long", keys: true, jobs: 150, want: []string{UniqueKey}},
 	{name: "an idempotency key that is in use can be taken", bugs: []Bug{{"claim", "return score and tonumber(score) ~= 0", "return false"}},
 		plan: calm, only: "long", idem: true, want: []string{Idempotent}},
-	{name: "an idempotency key that is done is forgotten", bugs: []Bug{{"settle", "tonumber(window) }", "0 }"}},
+	{name: "an idempotency key that is done is forgotten", bugs: []Bug{{"settle", "tonumber(window) or 0 }", "0 }"}},
 		plan: calm, only: "plain", idem: true, jobs: 200, want: []string{Idempotent}},
 	{name: "bury leaves the idempotency key", bugs: []Bug{{"bury", "idem_end(e[1], e[2], 0, KEYS[3], now)", "local _ = e"}},
 		plan: calm, only: "permanent", idem: true, want: []string{OneState}},
