@@ -186,6 +186,12 @@ func (f *feed) start(l leased, room bool) bool {
 		// It may have been put back, and be free to be leased: the answer tells.
 		defer f.mu.Unlock()
 		return held.await(l, room)
+	case !held.does(l):
+		f.mu.Unlock()
+		held.reportLost()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return held.await(l, room) // no second run of the job begins beside it
 	default:
 		f.mu.Unlock()
 		f.adopt(held, l)
@@ -225,14 +231,15 @@ func (f *feed) adopt(r *run, l leased) {
 	go f.takeBack(before)
 }
 
-// A relet is a newer lease of a job whose outcome is on its way to Redis.
+// A relet is a newer lease of a job whose outcome is on its way to Redis, or which
+// still runs with older arguments.
 type relet struct {
 	leased
 	room bool // it holds a slot
 }
 
 // await keeps a newer lease until the answer tells whether the outcome was stored
-// before it, and has it renewed. A suspect keeps no slot, nor the right to run: it
+// before it, and has it renewed meanwhile. A suspect keeps no slot, nor the right to run: it
 // goes back, and comes again.
 func (r *run) await(l leased, room bool) (took bool) {
 	room = room && !l.suspect
@@ -246,7 +253,8 @@ func (r *run) await(l leased, room bool) (took bool) {
 }
 
 // answered starts a job whose outcome is stored and that was leased anew
-// meanwhile, or, if the outcome was not stored, has its run adopt the new lease.
+// meanwhile, or, if the outcome was not stored, has its run adopt the new lease. One
+// that is for other work is started all the same: the old run is over.
 func (f *feed) answered(out *outcome, held bool) {
 	f.mu.Lock()
 	next := out.run.next
@@ -256,9 +264,12 @@ func (f *feed) answered(out *outcome, held bool) {
 		return
 	}
 	started := false
-	if held {
+	if held && out.run.does(next.leased) {
 		f.adopt(out.run, next.leased)
 	} else {
+		f.mu.Lock()
+		f.forget(out.run)
+		f.mu.Unlock()
 		started = f.start(next.leased, next.room && !next.suspect)
 	}
 	if next.room && !started {

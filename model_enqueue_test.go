@@ -30,7 +30,7 @@ func (m *modelQueue) met(key, holder string) (target *modelJob, runs bool) {
 		return m.jobs[m.uniques[key].next], false
 	case !j.live():
 		return nil, false // only its window is left
-	case j.place == modelLeased && (j.score > m.ms() || j.flags == "c"):
+	case j.place == modelLeased && (j.score != 0 || j.flags == "c"):
 		return nil, true
 	}
 	return j, false

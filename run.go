@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -51,10 +52,7 @@ type run struct {
 func newRun(f *feed, l leased) *run {
 	w := f.worker
 	r := &run{feed: f, id: l.id, flags: l.flags, token: l.token, suspect: l.suspect, started: time.Now(), leasedAt: l.now}
-	r.rec, r.bad = record.Decode([]byte(l.record))
-	if r.bad != nil {
-		r.rec = &record.Record{Payload: []byte(l.record)}
-	}
+	r.rec, r.bad = l.decode()
 	id, _ := jobid.FromText(l.id)
 	r.job = rawJob(f.q, id, r.rec)
 	r.job.Crashes = l.crashes
@@ -69,6 +67,22 @@ func newRun(f *feed, l leased) *run {
 		r.until = l.until
 	}
 	return r
+}
+
+// decode is the job's record. One that cannot be read is all payload.
+func (l leased) decode() (*record.Record, error) {
+	rec, err := record.Decode([]byte(l.record))
+	if err != nil {
+		rec = &record.Record{Payload: []byte(l.record)}
+	}
+	return rec, err
+}
+
+// does reports whether a newer lease of the job is for the same work: a job that was
+// replaced, or redriven with other arguments, is not done by the run of the old ones.
+func (r *run) does(l leased) bool {
+	rec, _ := l.decode()
+	return rec.Kind == r.rec.Kind && bytes.Equal(rec.Payload, r.rec.Payload) && maps.Equal(rec.Headers, r.rec.Headers)
 }
 
 // obey sets the policy, of which own is what the job's type says of this job.

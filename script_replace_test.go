@@ -74,13 +74,6 @@ var waits = map[string]func(r *rig) string{
 		r.must("k", r.unrunShot(h))
 		return h.id
 	},
-	"ran out": func(r *rig) string { h := r.unique("a", untilDone); r.lapse(h.id); return h.id },
-	"ran out twice": func(r *rig) string {
-		h := r.unique("a", untilDone)
-		r.lost(h, "second")
-		r.lapse(h.id)
-		return h.id
-	},
 	"was rescheduled": func(r *rig) string {
 		h := r.unique("a", untilDone)
 		r.lapse(h.id)
@@ -190,6 +183,12 @@ func TestAReadyJobThatIsReplacedKeepsItsPlace(t *testing.T) {
 var busy = map[string]func(r *rig) hold{
 	"runs":       func(r *rig) hold { return r.unique("a", untilDone) },
 	"runs again": func(r *rig) hold { return r.lost(r.unique("a", untilDone), "second") },
+	"ran out":    func(r *rig) hold { h := r.unique("a", untilDone); r.lapse(h.id); return h },
+	"ran out twice": func(r *rig) hold {
+		h := r.lost(r.unique("a", untilDone), "second")
+		r.lapse(h.id)
+		return h
+	},
 	"is to be cancelled": func(r *rig) hold {
 		h := r.unique("a", untilDone)
 		r.must("flagged", r.cancelShot("a", h.id))

@@ -13,7 +13,8 @@ local function unique_claim(key, id, jobs, held, due, leases, runs, now)
   if not record and #redis.pcall('XRANGE', jobs, id, id) == 0 then return claim end -- only its window is left
   local deadline = tonumber(redis.call('ZSCORE', leases, id) or '')
   local _, _, flags_s = run_read(redis.call('HGET', runs, id))
-  claim.runs = deadline and (deadline > now or string.find(flags_s, 'c', 1, true) ~= nil)
+  -- A lease that ran out is its holder's until somebody takes it: it may be at work.
+  claim.runs = deadline and (deadline ~= 0 or string.find(flags_s, 'c', 1, true) ~= nil)
   if claim.runs then return claim end
   claim.holder, claim.target = id, id
   local score = tonumber(redis.call('ZSCORE', due, id) or '')
