@@ -5,9 +5,11 @@ import (
 	"strings"
 )
 
-// Counters are of the whole life of a queue, and only grow. Started and Failed
-// count attempts, Dead counts jobs. Enqueued counts jobs that were added:
-// Duplicate is beside it. Each is 0 before its first event.
+// Counters are of the whole life of a queue, and only grow. Started counts leases:
+// those too of which no handler ran, since the key of an Idempotency was in use (then
+// Snoozed counts as well) or done (Skipped). Failed counts attempts, Dead counts jobs.
+// Enqueued counts jobs that were added: Duplicate is beside it. Each is 0 before its
+// first event.
 type Counters struct {
 	Enqueued, Duplicate, Started, Done, Failed, Retried, Snoozed, Released int64
 	// Crashed counts leases that ran out; Expired, the dead whose ExpireIn had

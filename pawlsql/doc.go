@@ -44,5 +44,8 @@
 // A transaction that stays open for long holds back its own rows only. But a database
 // that keeps old versions of rows for it, as all of them do, makes polls slower.
 //
+// With pgx, PGX is all that a transaction needs; what wants a *sql.DB (a
+// Relay, Inbox.Do, Inbox.Prune) gets one from a pool by pgx's stdlib.OpenDBFromPool.
+//
 // The tests run on PostgreSQL 15, MariaDB 10.11 and SQLite 3.54.
 package pawlsql

@@ -98,7 +98,11 @@ func NewInbox(cfg InboxConfig) (*Inbox, error) {
 // in tx, or not at all. done says that fn ran and that both are committed. If the
 // key is there already, fn does not run, done is false and the error nil: the work
 // is done. Where two runs meet, the later one waits until the first has ended, and
-// runs if that was rolled back.
+// runs if that was rolled back. (On PostgreSQL in a stricter isolation than read
+// committed it gets the database's error 40001 instead.)
+//
+// One Do is for one effect: a second Do of the same job, with another fn, finds the
+// key of the first and does nothing. Give it an Inbox with another Consumer.
 //
 // fn must not end tx, nor do anything outside of it that must not happen twice. Its
 // error rolls back, and is returned as it is. An error of the commit may mean that

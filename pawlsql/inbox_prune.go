@@ -24,7 +24,9 @@ const (
 // InboxConfig.DeadRetention: a dead job may have had its effect, and be redriven.
 // An age of 0 is half as long again: 45 days, if dead jobs are kept for 30. Where
 // they are kept for ever (pawl.Forever) the keys must be too: that, and an age that
-// is too low, is pawl.ErrInvalid, and nothing is deleted.
+// is too low, is pawl.ErrInvalid, and nothing is deleted. The age of a key counts
+// from its effect, and DeadRetention from the death of the job: give a greater age if
+// jobs may be tried or snoozed for weeks, or are redriven and die again.
 func (in *Inbox) Prune(ctx context.Context, db *sql.DB, age time.Duration) (int64, error) {
 	if err := in.checkPrune(db, &age); err != nil {
 		return 0, fmt.Errorf("pawlsql: inbox: prune: %w", err)
