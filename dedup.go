@@ -59,8 +59,8 @@ const (
 	// ExpireIn counts; failed attempts and crashes of the old one are forgotten. One
 	// that was ready, and still is, keeps its place among those that are ready. A
 	// running job is left alone and wins: the new one is then dropped, as by
-	// KeepExisting, and so it is if the holder has ended and only its window (For)
-	// is left. If the jobs of a key have an Idempotency, let it be the same for all:
+	// KeepExisting, and so it is while the lease of a dead worker's job has not been
+	// taken by another, or if the holder has ended and only its window (For) is left. If the jobs of a key have an Idempotency, let it be the same for all:
 	// a run that a crash or a shutdown cut short may have marked that of the old one.
 	ReplaceWaiting
 	// RunLatestAfter lets the running job finish, then runs the newest one. While

@@ -101,7 +101,7 @@ func (r *run) claim() *outcome {
 		r.beSeen()
 		return nil
 	case 'd':
-		r.job.Logger().Info("pawl: job skipped: another was done under its idempotency key", "key", key, "by", by)
+		r.job.Logger().Debug("pawl: job skipped: another was done under its idempotency key", "key", key, "by", by)
 		return &outcome{run: r, verb: verbSettle, counter: "skipped", event: r.event(nil)}
 	case 'b':
 		err := fmt.Errorf("job %s runs under the idempotency key %q", by, key)
