@@ -81,6 +81,7 @@ var modelBugs = []modelBug{
 	{"nor when it is dead", "bury", "passes[#passes + 1] = { key, till, next_id }", "frees[#frees + 1] = { key, till }"},
 	{"nor when it is cancelled", "cancel", "if next_id then", "if false then"},
 	{"nor when it is purged", "purge", "if #passes > 0 then", "if false then"},
+	{"what an earlier holder began has not started", "retry", "if string.find(flags_s, 'r', 1, true) then record", "if false then record"},
 	{"a failed run is tried again before a newer job", "retry", "if next_id and is_parked", "if false and is_parked"},
 	{"a job that is not tried again keeps its record", "retry", "redis.call('HDEL', KEYS[2], unpack(over))", ""},
 	{"a job behind another forgets its delay", "", "if at < now then at = now end", "at = now"},

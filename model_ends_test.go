@@ -70,6 +70,9 @@ func (m *modelQueue) retry(refs []modelRef) string {
 			continue
 		}
 		j.place, j.streamed, j.score, j.record = modelDue, false, at, modelWithDue(r.record, at)
+		if j.ran {
+			j.record = modelStarted(j.record)
+		}
 		j.unlease()
 		m.count(r.counter, 1)
 		if r.counter == "retried" {

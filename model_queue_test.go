@@ -281,6 +281,14 @@ func modelHeadOf(record string) (h modelHead) {
 	return h
 }
 
+// modelStarted is the record of a job that an earlier holder has run.
+func modelStarted(record string) string {
+	if !modelHeadOf(record).long {
+		return record
+	}
+	return record[:1] + string([]byte{record[1] | 16}) + record[2:]
+}
+
 // withDue is the record with its due time; one without a place for it stays.
 func modelWithDue(record string, ms int64) string {
 	if !modelHeadOf(record).long {

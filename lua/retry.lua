@@ -63,9 +63,16 @@ for i, id in ipairs(ids) do
     if ARGV[6 * i] == 'retried' then counts.failed = (counts.failed or 0) + 1 end
   elseif marks[i] == 'k' then
     local at = from + tonumber(ARGV[6 * i - 1])
+    local record = ARGV[6 * i - 2]
+    local _, started, crashes = head_read(record)
+    if not started then
+      -- This holder has not run it. One before it may have, and put nothing back.
+      local _, _, flags_s = run_read(redis.call('HGET', KEYS[5], id))
+      if string.find(flags_s, 'r', 1, true) then record = head_run(record, crashes) end
+    end
     back[#back + 1] = id
     held[#held + 1] = id
-    held[#held + 1] = head_due(ARGV[6 * i - 2], at)
+    held[#held + 1] = head_due(record, at)
     due[#due + 1] = num(at)
     due[#due + 1] = id
     local counter = ARGV[6 * i]
