@@ -55,13 +55,15 @@ const (
 	RejectDuplicate
 	// ReplaceWaiting gives the job that waits under the key everything of the new
 	// one: kind, arguments, headers, due time, policies. With a Delay that is a
-	// debounce. The job keeps its id, and with it EnqueuedAt and the moment from which
-	// ExpireIn counts; failed attempts and crashes of the old one are forgotten. One
-	// that was ready, and still is, keeps its place among those that are ready. A
-	// running job is left alone and wins: the new one is then dropped, as by
-	// KeepExisting, and so it is while the lease of a dead worker's job has not been
-	// taken by another, or if the holder has ended and only its window (For) is left. If the jobs of a key have an Idempotency, let it be the same for all:
-	// a run that a crash or a shutdown cut short may have marked that of the old one.
+	// debounce. The job keeps its id, and with it EnqueuedAt; its ExpireIn counts anew,
+	// and failed attempts and crashes of the old one are forgotten. One that was
+	// ready, and still is, keeps its place among those that are ready.
+	//
+	// A running job is left alone and wins: the new one is then dropped, as by
+	// KeepExisting. So it is while the lease of a dead worker's job has not been taken
+	// by another, and if the holder has ended and only its window (For) is left. If
+	// the jobs of a key have an Idempotency, let it be the same for all: a run that a
+	// shutdown cut short may have marked that of the old one.
 	ReplaceWaiting
 	// RunLatestAfter lets the running job finish, then runs the newest one. While
 	// the holder runs, the new job waits behind it (StateParked), where a further

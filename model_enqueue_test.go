@@ -161,7 +161,7 @@ func (m *modelQueue) replace(j *modelJob, it modelItem, c *modelCall) {
 			at = min(at, since)
 		}
 	}
-	j.record, j.mode, j.window = modelWithDue(it.record, at), it.mode, it.window
+	j.record, j.mode, j.window = modelWithSince(modelWithDue(it.record, at), m.ms()), it.mode, it.window
 	j.idem, j.idemWindow = it.idem, it.idemWindow
 	if j.place == modelParked {
 		return

@@ -289,6 +289,20 @@ func modelStarted(record string) string {
 	return record[:1] + string([]byte{record[1] | 16}) + record[2:]
 }
 
+// modelWithSince is the record with the time from which ExpireIn counts, behind its kind.
+func modelWithSince(record string, ms int64) string {
+	if !modelHeadOf(record).long {
+		return record
+	}
+	size, n := binary.Uvarint([]byte(record[14:]))
+	at := 14 + n + int(size)
+	if n <= 0 || at >= len(record) {
+		return record
+	}
+	since := binary.AppendUvarint(nil, uint64(ms))
+	return record[:at] + string(append([]byte{7, byte(len(since))}, since...)) + record[at:]
+}
+
 // withDue is the record with its due time; one without a place for it stays.
 func modelWithDue(record string, ms int64) string {
 	if !modelHeadOf(record).long {

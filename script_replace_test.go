@@ -139,7 +139,7 @@ func TestTheHolderOfAReplacedJobHasLostIt(t *testing.T) {
 		for verb, shoot := range holderVerbs {
 			r := open(t)
 			h := r.unique("a", untilDone)
-			r.lapse(h.id)
+			r.must("k", r.releaseShot(h))
 			_, mark := r.putA(newer("new"), replacing)
 			require.Equal(t, "r", mark)
 			before := r.dump()

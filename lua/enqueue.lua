@@ -140,9 +140,10 @@ for i = 1, tonumber(ARGV[2]) do
     marks[i] = replaced and 'r' or 'd'
     holders[#holders + 1] = holder
     if replaced == 'now' then
+      -- include: head_since
       if not later then at = claim.since or now end
       held[#held + 1] = holder
-      held[#held + 1] = head_due(record, at)
+      held[#held + 1] = head_since(head_due(record, at), now)
       if not claim.parked then
         moved[#moved + 1] = holder
         local to, score = due, num(at)
