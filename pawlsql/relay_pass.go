@@ -23,7 +23,7 @@ const maxWaiting = 100
 // commit.
 func (r *Relay) pass(run context.Context) (more bool, err error) {
 	// The batch at hand is finished even if the relay is stopped.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), batchPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), r.whole)
 	defer cancel()
 	waiting := r.outages.waiting()
 	if len(waiting) > maxWaiting {
