@@ -45,7 +45,10 @@ func (r *Relay) pass(run context.Context) (more bool, err error) {
 		}
 		return false, nil
 	}
-	outcomes, failing := r.enqueue(ctx, rows)
+	// Redis may be slow: some time is left to be done with what it has taken by then.
+	sending, stop := context.WithTimeout(ctx, r.whole/2)
+	outcomes, failing := r.enqueue(sending, rows)
+	stop()
 	r.step("enqueued")
 	if err := t.finish(ctx, rows, outcomes); err != nil {
 		return false, err
