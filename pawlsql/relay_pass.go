@@ -112,7 +112,7 @@ func (r *Relay) enqueueTo(ctx context.Context, queue string, rows []row, which [
 		switch {
 		case err == nil:
 			outcomes[i].done = true
-		case errors.Is(err, pawl.ErrInvalid), rows[i].stored.Unique != nil && wrongType(err):
+		case perhapsOneRow(err):
 			outcomes[i].err = err
 		default:
 			return err
@@ -127,9 +127,8 @@ func (r *Relay) send(ctx context.Context, queue string, items []pawl.Item) ([]pa
 	return r.client.Queue(queue).EnqueueMany(ctx, items)
 }
 
-func perhapsOneRow(err error) bool { return errors.Is(err, pawl.ErrInvalid) || wrongType(err) }
+func perhapsOneRow(err error) bool { return errors.Is(err, pawl.ErrInvalid) || foreignKey(err) }
 
-// wrongType is Redis's word for a key that is not what pawl made. Of the keys of one
-// job that can only be the key of a Unique of its own; of all others it is the
-// queue's, and no fault of a row.
-func wrongType(err error) bool { return strings.Contains(err.Error(), "WRONGTYPE") }
+// foreignKey is enqueue.lua's word for a unique key that is not what pawl made. A wrong
+// type of any other key is the queue's, and no fault of a row.
+func foreignKey(err error) bool { return strings.Contains(err.Error(), "WRONGTYPE of the unique key") }
