@@ -80,7 +80,12 @@ func (l leased) decode() (*record.Record, error) {
 
 // does reports whether a newer lease of the job is for the same work: a job that was
 // replaced, or redriven with other arguments, is not done by the run of the old ones.
+// Nor, if they are the same, by a run that began before that: so it has to be the lease
+// that ran out which was taken anew.
 func (r *run) does(l leased) bool {
+	if !strings.Contains(l.flags, "x") {
+		return false
+	}
 	rec, _ := l.decode()
 	return rec.Kind == r.rec.Kind && bytes.Equal(rec.Payload, r.rec.Payload) && maps.Equal(rec.Headers, r.rec.Headers)
 }

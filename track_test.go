@@ -36,6 +36,7 @@ func TestANewerLeaseWaitsForTheAnswerToTheOutcome(t *testing.T) {
 		{name: "it was lost, and the new lease stores it", verb: verbSettle, mark: "l", room: true, adopts: true},
 		{name: "it was lost, and no slot is given back that there was not", verb: verbSettle, mark: "l", adopts: true},
 		{name: "it was cancelled, and the new lease ends it", verb: verbRetry, mark: "c", room: true, adopts: true},
+		{name: "it was lost, and the job was replaced", verb: verbSettle, mark: "l", room: true, starts: true, used: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,6 +53,9 @@ func TestANewerLeaseWaitsForTheAnswerToTheOutcome(t *testing.T) {
 			first.pending[c.verb] = p
 
 			job := leased{id: r.id, token: newer, record: seedRecord, sent: time.Now(), suspect: c.suspect}
+			if c.adopts {
+				job.flags = "x"
+			}
 			held := 0
 			if c.room {
 				held = w.slots.take(0, 1)

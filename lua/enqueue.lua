@@ -99,6 +99,10 @@ for i = 1, tonumber(ARGV[2]) do
       end
       local key = KEYS[10 + unique]
       claim = taken[key]
+      -- In words of its own: it is the fault of this job alone, and not of the queue.
+      if not claim and unique_mistyped(key) then
+        return redis.error_reply(table.concat({ 'WRONGTYPE of the unique key', key }, ' '))
+      end
       holder = claim and claim.id or unique_holder(key, KEYS[1], KEYS[2], KEYS[6], now)
       window = tonumber(window)
       local till = window > 0 and math.ceil(us / 1000) + window or 0

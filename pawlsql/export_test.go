@@ -11,3 +11,6 @@ func (r *Relay) SetPatience(d time.Duration) { r.patience = d }
 
 // SetFrozen is after how long PostgreSQL ends a relay's transaction.
 func (r *Relay) SetFrozen(d time.Duration) { r.frozen = d }
+
+// Hurry has a batch end after d.
+func (r *Relay) Hurry(d time.Duration) { r.whole = d }

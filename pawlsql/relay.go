@@ -45,6 +45,7 @@ type Relay struct {
 	// For tests: see export_test.go.
 	step     func(name string)
 	patience time.Duration // with one call to Redis
+	whole    time.Duration // for one batch
 	frozen   time.Duration // after which PostgreSQL ends a relay's transaction
 }
 
@@ -75,7 +76,7 @@ const (
 // pawl.ErrInvalid. It talks to neither.
 func (o *Outbox) NewRelay(db *sql.DB, c *pawl.Client, cfg RelayConfig) (*Relay, error) {
 	r := &Relay{outbox: o, db: db, client: c, batch: cfg.Batch, idle: cfg.Idle, log: cfg.Logger,
-		wake: make(chan struct{}, 1), step: func(string) {}, patience: 5 * time.Second, frozen: time.Minute}
+		wake: make(chan struct{}, 1), step: func(string) {}, patience: 5 * time.Second, whole: batchPatience, frozen: time.Minute}
 	if r.batch == 0 {
 		r.batch = defaultBatch
 	}

@@ -23,7 +23,7 @@ const maxWaiting = 100
 // commit.
 func (r *Relay) pass(run context.Context) (more bool, err error) {
 	// The batch at hand is finished even if the relay is stopped.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), batchPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), r.whole)
 	defer cancel()
 	waiting := r.outages.waiting()
 	if len(waiting) > maxWaiting {
@@ -45,7 +45,10 @@ func (r *Relay) pass(run context.Context) (more bool, err error) {
 		}
 		return false, nil
 	}
-	outcomes, failing := r.enqueue(ctx, rows)
+	// Redis may be slow: some time is left to be done with what it has taken by then.
+	sending, stop := context.WithTimeout(ctx, r.whole/2)
+	outcomes, failing := r.enqueue(sending, rows)
+	stop()
 	r.step("enqueued")
 	if err := t.finish(ctx, rows, outcomes); err != nil {
 		return false, err
@@ -109,7 +112,7 @@ func (r *Relay) enqueueTo(ctx context.Context, queue string, rows []row, which [
 		switch {
 		case err == nil:
 			outcomes[i].done = true
-		case errors.Is(err, pawl.ErrInvalid), rows[i].stored.Unique != nil && wrongType(err):
+		case perhapsOneRow(err):
 			outcomes[i].err = err
 		default:
 			return err
@@ -124,9 +127,8 @@ func (r *Relay) send(ctx context.Context, queue string, items []pawl.Item) ([]pa
 	return r.client.Queue(queue).EnqueueMany(ctx, items)
 }
 
-func perhapsOneRow(err error) bool { return errors.Is(err, pawl.ErrInvalid) || wrongType(err) }
+func perhapsOneRow(err error) bool { return errors.Is(err, pawl.ErrInvalid) || foreignKey(err) }
 
-// wrongType is Redis's word for a key that is not what pawl made. Of the keys of one
-// job that can only be the key of a Unique of its own; of all others it is the
-// queue's, and no fault of a row.
-func wrongType(err error) bool { return strings.Contains(err.Error(), "WRONGTYPE") }
+// foreignKey is enqueue.lua's word for a unique key that is not what pawl made. A wrong
+// type of any other key is the queue's, and no fault of a row.
+func foreignKey(err error) bool { return strings.Contains(err.Error(), "WRONGTYPE of the unique key") }

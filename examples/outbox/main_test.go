@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,4 +71,16 @@ func TestEachCommittedOrderIsShippedOnceWhateverIsKilled(t *testing.T) {
 		require.NotContains(t, out, "pawl outbox: ok")
 		exampletest.RequireNoKeys(t, server)
 	})
+}
+
+// A relay that is told to stop while it still opens its database has not failed.
+func TestARelayThatIsStoppedAtItsStartIsNoError(t *testing.T) {
+	t.Parallel()
+	binary := exampletest.Build(t)
+	for range 20 {
+		p, err := json.Marshal(place{Namespace: "pawl", Database: filepath.Join(t.TempDir(), "shop.db"), Redis: "redis://127.0.0.1:1"})
+		require.NoError(t, err)
+		out, err := exec.CommandContext(t.Context(), binary, "relay", string(p)).CombinedOutput() // its standard input is at its end
+		require.NoError(t, err, string(out))
+	}
 }

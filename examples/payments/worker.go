@@ -48,6 +48,9 @@ func child(text string) error {
 	rdb := redis.NewClient(opts)
 	defer func() { _ = rdb.Close() }()
 	db, err := openLedger(ctx, a.Ledger)
+	if ctx.Err() != nil {
+		return nil // it was stopped as it began
+	}
 	if err != nil {
 		return err
 	}
