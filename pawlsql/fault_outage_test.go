@@ -23,7 +23,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 		c, o := clientOf(t, server.Client(t)), newOutbox(t, d, pawlsql.OutboxConfig{})
 		var log journal
 		r := newRelay(t, d, o, c, pawlsql.RelayConfig{Logger: log.logger()})
-		r.SetPatience(100 * time.Millisecond)
+		r.SetPatience(500 * time.Millisecond) // more than an enqueue takes on a busy machine: 100 ms was not
 		var passes counter
 		r.OnStep(passes.step)
 		run(t, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -278,8 +279,11 @@ func TestTheKeyThatWasReturnedIsTheJobsIdempotencyKey(t *testing.T) {
 		pawltest.RequireEnqueued(env, "q", charge{1}, mine)
 		w, err := pawl.NewWorker(env.Client, pawl.WorkerConfig{Queues: pawl.Queues("q")})
 		require.NoError(t, err)
+		var mu sync.Mutex // jobs run beside each other
 		var ran []int
 		pawl.Handle(w, func(_ context.Context, job *pawl.Job[charge]) error {
+			mu.Lock()
+			defer mu.Unlock()
 			ran = append(ran, job.Args.Order)
 			return nil
 		}, pawl.MaxAttempts(1))
