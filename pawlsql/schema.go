@@ -24,20 +24,22 @@ CREATE TABLE {table} (
   consumer     text        NOT NULL,
   job_key      text        NOT NULL,
   processed_at timestamptz NOT NULL,
+  seen_at      timestamptz NOT NULL, -- when a run last came with the key, to a day
   result       json,
   PRIMARY KEY (consumer, job_key)
 );
-CREATE INDEX {name}_processed ON {table} (processed_at);
+CREATE INDEX {name}_seen ON {table} (seen_at);
 `,
 	MySQL: `
 CREATE TABLE {table} (
   consumer     VARBINARY(255) NOT NULL,
   job_key      VARBINARY(512) NOT NULL,
   processed_at DATETIME(6)    NOT NULL COMMENT 'UTC',
+  seen_at      DATETIME(6)    NOT NULL COMMENT 'UTC: when a run last came with the key, to a day',
   result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
   again        BOOLEAN        NOT NULL DEFAULT FALSE COMMENT 'what a duplicate changes, to be told from the first',
   PRIMARY KEY (consumer, job_key),
-  INDEX {name}_processed (processed_at)
+  INDEX {name}_seen (seen_at)
 ) ENGINE = InnoDB;
 `,
 	SQLite: `
@@ -45,10 +47,11 @@ CREATE TABLE {table} (
   consumer     TEXT    NOT NULL,
   job_key      TEXT    NOT NULL,
   processed_at INTEGER NOT NULL, -- ms since 1970, UTC
+  seen_at      INTEGER NOT NULL, -- the same: when a run last came with the key, to a day
   result       TEXT,
   PRIMARY KEY (consumer, job_key)
 );
-CREATE INDEX {name}_processed ON {table} (processed_at);
+CREATE INDEX {name}_seen ON {table} (seen_at);
 `,
 }
 
