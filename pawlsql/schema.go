@@ -2,12 +2,16 @@ package pawlsql
 
 import "strings"
 
-// Schema is the DDL of the inbox's table and its index, for your migration tool.
-// Nothing here runs DDL. On MySQL it is one statement.
+// Schema is the DDL of the inbox's table and its index, for your migration tool, to
+// be run once: where they are there already it fails ("relation already exists"), and
+// changes nothing. Nothing here runs DDL. On MySQL it is one statement.
+//
+// It is the table of this version. Where a later one needs another, CHANGELOG.md has
+// the ALTER statements from one to the next.
 func (in *Inbox) Schema() string { return fill(inboxSchemas[in.dialect], in.table, in.bare) }
 
-// Schema is the DDL of the outbox's table and its index, for your migration tool.
-// Nothing here runs DDL. On MySQL it is one statement.
+// Schema is the DDL of the outbox's table and its index, for your migration tool, to
+// be run once; see Inbox.Schema, which is as this.
 //
 // Rows that could not be enqueued have failed_at and error set; see Relay.
 func (o *Outbox) Schema() string { return fill(outboxSchemas[o.dialect], o.table, o.bare) }
