@@ -26,6 +26,7 @@ type Inbox struct {
 	dead     time.Duration
 
 	claim string // the statement
+	renew string // that for a key that claim has found; "": claim does it
 }
 
 // InboxConfig is an inbox. Dialect must be set.
@@ -86,20 +87,25 @@ func NewInbox(cfg InboxConfig) (*Inbox, error) {
 	// update that changes nothing as 0 or, with clientFoundRows, as 1, which is what
 	// an insert counts; one that changes a row counts as 2 in both. INSERT IGNORE
 	// would hide what else is wrong with a row.
+	now, old := in.dialect.now(), "seen_at < "+in.dialect.ago()
 	taken := "ON CONFLICT (consumer, job_key) DO NOTHING"
 	if in.dialect == MySQL {
-		taken = "ON DUPLICATE KEY UPDATE again = NOT again"
+		taken = "ON DUPLICATE KEY UPDATE again = NOT again, seen_at = IF(" + old + ", " + now + ", seen_at)"
 	}
-	in.claim = in.dialect.bind("INSERT INTO " + table + " (consumer, job_key, processed_at) VALUES (?, ?, " + in.dialect.now() + ") " + taken)
+	in.claim = in.dialect.bind("INSERT INTO " + table + " (consumer, job_key, processed_at, seen_at) VALUES (?, ?, " + now + ", " + now + ") " + taken)
+	if in.dialect != MySQL { // an update in the insert would count as one, or lock the row each time
+		in.renew = in.dialect.bind("UPDATE " + table + " SET seen_at = " + now + " WHERE consumer = ? AND job_key = ? AND " + old)
+	}
 	return in, nil
 }
 
 // Do runs fn once per key: the key is inserted first, and commits with what fn did
 // in tx, or not at all. done says that fn ran and that both are committed. If the
 // key is there already, fn does not run, done is false and the error nil: the work
-// is done. Where two runs meet, the later one waits until the first has ended, and
-// runs if that was rolled back. (On PostgreSQL in a stricter isolation than read
-// committed it gets the database's error 40001 instead.)
+// is done, and the key is kept from Prune for as long again. Where two runs meet, the
+// later one waits until the first has ended, and runs if that was rolled back. (On
+// PostgreSQL in a stricter isolation than read committed it gets the database's error
+// 40001 instead.)
 //
 // One Do is for one effect: a second Do of the same job, with another fn, finds the
 // key of the first and does nothing. Give it an Inbox with another Consumer.
@@ -124,23 +130,27 @@ func (in *Inbox) Do(ctx context.Context, db *sql.DB, job Keyed, fn func(ctx cont
 	}
 	defer func() { _ = tx.Rollback() }() // of no effect after a commit
 	fresh, err := in.insert(ctx, Std(tx), consumer, key)
-	if err != nil || !fresh {
+	if err == nil && fresh {
+		err = fn(ctx, tx)
+	}
+	if err != nil {
 		return false, err
 	}
-	if err := fn(ctx, tx); err != nil {
-		return false, err
-	}
-	if err := tx.Commit(); err != nil {
+	if err := tx.Commit(); err != nil { // of a key that was found too: it may be renewed
 		return false, fmt.Errorf("pawlsql: inbox: commit: %w", err)
 	}
-	return true, nil
+	return fresh, nil
 }
 
 // Claim is Do for a transaction of your own, with any driver: it inserts the key
 // into tx. true means to go on: do the work in tx, and commit. false means that the
-// work is done already: roll back.
+// work is done already: do nothing more, and commit as well. That keeps the key from
+// Prune for as long again, as a job that comes again may be needed for longer; a
+// rollback does no other harm than to leave its age as it was.
 //
-// It waits for another transaction that has claimed the key and not ended. Errors
+// It waits for another transaction that has claimed the key and not ended. So two that
+// claim several keys should do it in one order, or the database ends one of them, as a
+// deadlock. Errors
 // wrap pawl.ErrInvalid, and nothing was sent, or are the database's own; end tx
 // then.
 func (in *Inbox) Claim(ctx context.Context, tx Execer, job Keyed) (bool, error) {
@@ -155,11 +165,22 @@ func (in *Inbox) Claim(ctx context.Context, tx Execer, job Keyed) (bool, error) 
 }
 
 func (in *Inbox) insert(ctx context.Context, tx Execer, consumer, key string) (fresh bool, err error) {
-	n, err := tx.Exec(ctx, in.claim, consumer, key)
+	old := renewAfter.Milliseconds()
+	args := []any{consumer, key}
+	if in.dialect == MySQL {
+		args = append(args, old)
+	}
+	n, err := tx.Exec(ctx, in.claim, args...)
 	if err != nil {
 		return false, fmt.Errorf("pawlsql: inbox: claim: %w", err)
 	}
-	return n == 1, nil
+	if n == 1 || in.renew == "" {
+		return n == 1, nil
+	}
+	if _, err := tx.Exec(ctx, in.renew, consumer, key, old); err != nil {
+		return false, fmt.Errorf("pawlsql: inbox: renew: %w", err)
+	}
+	return false, nil
 }
 
 // identify is what a row is found by.

@@ -269,56 +269,6 @@ func TestInboxKeepsAResult(t *testing.T) {
 	})
 }
 
-func TestInboxPrunesWhatNoJobCanNeed(t *testing.T) {
-	t.Parallel()
-	const day = 24 * time.Hour
-	onEach(t, func(t *testing.T, d *database) {
-		ctx, in := t.Context(), newInbox(t, d, pawlsql.InboxConfig{Consumer: "c"})
-		tx := d.begin(t)
-		for n := range 1200 {
-			fresh, err := in.Claim(ctx, pawlsql.Std(tx), pawlsql.Key(pawl.Key(n)))
-			require.NoError(t, err)
-			require.True(t, fresh)
-		}
-		require.NoError(t, tx.Commit())
-		age := map[pawlsql.Dialect]string{
-			pawlsql.Postgres: "UPDATE pawl_inbox SET processed_at = now() - interval '44 days'",
-			pawlsql.MySQL:    "UPDATE pawl_inbox SET processed_at = UTC_TIMESTAMP(6) - INTERVAL 44 DAY",
-			pawlsql.SQLite:   "UPDATE pawl_inbox SET processed_at = processed_at - 44 * 86400000",
-		}[d.Dialect]
-		d.exec(t, age+" WHERE job_key <> '7'")
-		n, err := in.Prune(ctx, d.DB, 0)
-		require.NoError(t, err)
-		require.Zero(t, n, "45 days by default")
-		n, err = in.Prune(ctx, d.DB, 43*day)
-		require.NoError(t, err)
-		require.EqualValues(t, 1199, n)
-		require.EqualValues(t, 1, d.count(t, "SELECT count(*) FROM pawl_inbox"))
-	})
-}
-
-func TestInboxPruneRefusesAnAgeBelowTheRetentionOfDeadJobs(t *testing.T) {
-	t.Parallel()
-	const day = 24 * time.Hour
-	db := unusable(t)
-	for _, tc := range []struct {
-		dead, age time.Duration
-		ok        bool
-	}{
-		{0, 30 * day, false}, {0, 30*day + 1, true}, {0, 0, true}, {0, -1, false}, {0, 1 << 62, true},
-		{60 * day, 45 * day, false}, {60 * day, 61 * day, true}, {time.Hour, day, true}, {pawl.Forever, 100 * 365 * day, false}, {pawl.Forever, 0, false},
-	} {
-		in, err := pawlsql.NewInbox(pawlsql.InboxConfig{Dialect: pawlsql.SQLite, DeadRetention: tc.dead})
-		require.NoError(t, err)
-		_, err = in.Prune(t.Context(), db, tc.age)
-		if tc.ok {
-			require.ErrorIs(t, err, errUnusable)
-		} else {
-			require.ErrorIs(t, err, pawl.ErrInvalid)
-		}
-	}
-}
-
 // A role needs no more than doc.go says.
 func TestRolesNeedNoMoreThanTheirTables(t *testing.T) {
 	t.Parallel()

@@ -2,12 +2,16 @@ package pawlsql
 
 import "strings"
 
-// Schema is the DDL of the inbox's table and its index, for your migration tool.
-// Nothing here runs DDL. On MySQL it is one statement.
+// Schema is the DDL of the inbox's table and its index, for your migration tool, to
+// be run once: where they are there already it fails ("relation already exists"), and
+// changes nothing. Nothing here runs DDL. On MySQL it is one statement.
+//
+// It is the table of this version. Where a later one needs another, CHANGELOG.md has
+// the ALTER statements from one to the next.
 func (in *Inbox) Schema() string { return fill(inboxSchemas[in.dialect], in.table, in.bare) }
 
-// Schema is the DDL of the outbox's table and its index, for your migration tool.
-// Nothing here runs DDL. On MySQL it is one statement.
+// Schema is the DDL of the outbox's table and its index, for your migration tool, to
+// be run once; see Inbox.Schema, which is as this.
 //
 // Rows that could not be enqueued have failed_at and error set; see Relay.
 func (o *Outbox) Schema() string { return fill(outboxSchemas[o.dialect], o.table, o.bare) }
@@ -24,20 +28,22 @@ CREATE TABLE {table} (
   consumer     text        NOT NULL,
   job_key      text        NOT NULL,
   processed_at timestamptz NOT NULL,
+  seen_at      timestamptz NOT NULL, -- when a run last came with the key, to a day
   result       json,
   PRIMARY KEY (consumer, job_key)
 );
-CREATE INDEX {name}_processed ON {table} (processed_at);
+CREATE INDEX {name}_seen ON {table} (seen_at);
 `,
 	MySQL: `
 CREATE TABLE {table} (
   consumer     VARBINARY(255) NOT NULL,
   job_key      VARBINARY(512) NOT NULL,
   processed_at DATETIME(6)    NOT NULL COMMENT 'UTC',
+  seen_at      DATETIME(6)    NOT NULL COMMENT 'UTC: when a run last came with the key, to a day',
   result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
   again        BOOLEAN        NOT NULL DEFAULT FALSE COMMENT 'what a duplicate changes, to be told from the first',
   PRIMARY KEY (consumer, job_key),
-  INDEX {name}_processed (processed_at)
+  INDEX {name}_seen (seen_at)
 ) ENGINE = InnoDB;
 `,
 	SQLite: `
@@ -45,10 +51,11 @@ CREATE TABLE {table} (
   consumer     TEXT    NOT NULL,
   job_key      TEXT    NOT NULL,
   processed_at INTEGER NOT NULL, -- ms since 1970, UTC
+  seen_at      INTEGER NOT NULL, -- the same: when a run last came with the key, to a day
   result       TEXT,
   PRIMARY KEY (consumer, job_key)
 );
-CREATE INDEX {name}_processed ON {table} (processed_at);
+CREATE INDEX {name}_seen ON {table} (seen_at);
 `,
 }
 
