@@ -22,7 +22,7 @@ func cancelled() context.Context {
 }
 
 // howPattern is the one by which lua/enqueue.lua takes how a job waits apart.
-var howPattern = regexp.MustCompile(`^([a-z]) (\d+) (\d) (\d+) ([a-z]) (\d+)$`)
+var howPattern = regexp.MustCompile(`^([a-z]) (\d+) (\d) (\d+) ([a-z]) (\d+) ?([a-z]?)$`)
 
 // upMilli is ns in ms, rounded up, in numbers that cannot overflow.
 func upMilli(ns int64) int64 {
@@ -70,6 +70,9 @@ func FuzzOptions(f *testing.F) {
 	f.Add(uint16(withAt), int64(0), int64(0), int64(0), int64(253_402_300_800))           // the year 10000
 	f.Add(uint16(withAt), int64(0), int64(0), int64(-1), int64(0))                        // just before 1970
 	f.Add(uint16(withAt|withPriority|withUnique), int64(1), int64(1), int64(1), int64(math.MaxInt64))
+	f.Add(uint16(withUnique), int64(0), int64(2), int64(0), int64(0)) // it replaces
+	f.Add(uint16(withUnique), int64(0), int64(3), int64(0), int64(0)) // it waits behind
+	f.Add(uint16(withUnique), int64(1), int64(3), int64(0), int64(0)) // whose start frees the key
 	c, err := New(lazyClient(f), Config{})
 	require.NoError(f, err)
 	q := c.queue("emails")
@@ -92,7 +95,7 @@ func FuzzOptions(f *testing.F) {
 		give(withMaxCrashes, MaxCrashes(small), small < 0 || small > 255)
 		give(withVisibility, VisibilityTimeout(wait), wait != 0 && (wait < 100e6 || wait > int64(24*time.Hour)))
 		give(withUnique, Unique{Key: "k", Until: UniqueUntil(small), For: time.Duration(wait), OnDuplicate: OnDuplicate(other)},
-			small < 0 || small > 1 || wait < 0 || wait > century || other < 0 || other > 1)
+			small < 0 || small > 1 || wait < 0 || wait > century || other < 0 || other > 3 || other == 3 && small == 1)
 		give(withIdempotency, Idempotency{Key: "i", Window: time.Duration(wait)}, wait < 0 || wait > century)
 		has := func(bits uint16) bool { return which&bits == bits }
 		bad = bad || has(withDelay|withAt) || has(withDelay|withExpireIn) && wait >= sec
@@ -134,7 +137,7 @@ func FuzzOptions(f *testing.F) {
 			}
 		}
 		waits := has(withDelay) && wait > 0 || has(withAt) || want.Priority > 0
-		want.LongHead = waits || want.MaxCrashes > 0 || want.Visibility > 0
+		want.LongHead = waits || want.MaxCrashes > 0 || want.Visibility > 0 || has(withUnique) && other > 1
 		got, err := record.Decode(it.record)
 		require.NoError(t, err)
 		require.Equal(t, &want, got)
@@ -163,6 +166,7 @@ func FuzzOptions(f *testing.F) {
 		require.EqualValues(t, want.Priority, read(3))
 		if has(withUnique) {
 			require.Equal(t, ms(withUnique, wait), time.Duration(read(6))*time.Millisecond)
+			require.Equal(t, []string{"", "", "r", "l"}[other], words[7])
 		}
 	})
 }
