@@ -70,7 +70,7 @@ func (f *feed) leaseCall(t *track, outage bool) *call {
 	l.call = &call{script: scriptLease,
 		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.meta, k.minutes, k.wake, t.leaser.key},
 		args: []any{t.leaser.next(), n, f.worker.cfg.VisibilityTimeout.Milliseconds(), f.worker.tag + rand.Text()[:6],
-			f.worker.leastCrashes, l.suspect, time.Now().After(f.cautious) && !f.unrenewed, strconv.FormatUint(jobid.NewLow(), 10)}}
+			f.worker.leastCrashes, l.suspect, f.mayTakeExpired(), strconv.FormatUint(jobid.NewLow(), 10)}}
 	t.leasing = l
 	if outage {
 		// It may take long, and other queues need the slots: this one does not even
@@ -79,6 +79,30 @@ func (f *feed) leaseCall(t *track, outage bool) *call {
 		f.worker.slots.rest(f.index)
 	}
 	return l.call
+}
+
+// takesExpired is the word of a lease that may take leases that ran out, if it is
+// written in time. One that waited for a connection for long may come before the
+// outcomes and renewals of this worker that waited beside it: what ran out meanwhile
+// may be its own.
+type takesExpired struct {
+	until time.Time // zero: not at all
+}
+
+// MarshalBinary is called by go-redis when it writes.
+func (e takesExpired) MarshalBinary() ([]byte, error) {
+	if time.Now().Before(e.until) {
+		return []byte("1"), nil
+	}
+	return []byte("0"), nil
+}
+
+// mayTakeExpired is asked with the feed locked.
+func (f *feed) mayTakeExpired() (e takesExpired) {
+	if now := time.Now(); now.After(f.cautious) && !f.unrenewed {
+		e.until = now.Add(f.worker.cfg.VisibilityTimeout / 3)
+	}
+	return e
 }
 
 // abandonLease gives up an unanswered lease. If it ran after all, its jobs come

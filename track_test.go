@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -218,4 +219,30 @@ func TestAllHooksAreToldThoughOneEndsItsGoroutine(t *testing.T) {
 	}()
 	<-done
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, told)
+}
+
+// It comes when other calls of this worker have waited as long, and what ran out
+// meanwhile may be the worker's own.
+func TestALeaseThatWaitedForAConnectionTakesNoExpiredLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{worker: &Worker{cfg: WorkerConfig{VisibilityTimeout: 6 * time.Second}}}
+		says := func(e takesExpired) string {
+			word, err := e.MarshalBinary()
+			require.NoError(t, err)
+			return string(word)
+		}
+		asked := f.mayTakeExpired()
+		require.Equal(t, "1", says(asked))
+		<-time.After(2*time.Second - 1)
+		require.Equal(t, "1", says(asked))
+		<-time.After(1)
+		require.Equal(t, "0", says(asked))
+		f.cautious = time.Now().Add(time.Second)
+		require.Equal(t, "0", says(f.mayTakeExpired()))
+		<-time.After(time.Second + 1)
+		require.Equal(t, "1", says(f.mayTakeExpired()))
+		f.unrenewed = true
+		require.Equal(t, "0", says(f.mayTakeExpired()))
+	})
 }
