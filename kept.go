@@ -16,8 +16,12 @@ import (
 // producer wrote has not been checked.
 func keptFor(rec *record.Record) int64 { return ceilMillis(min(max(rec.Retain, 0), maxWait)) }
 
-// seal has the record of a job that is kept go with its end.
+// seal has the record of a job that is kept go with its end. With a retry goes how it
+// ended, should it turn out to be over, since another waits behind it.
 func (o *outcome) seal() {
+	if o.verb == verbRetry && o.run.rec.Unique != nil {
+		o.left = leftBy(o.run.rec, StateDiscarded, o.run.feed.now())
+	}
 	if o.verb != verbSettle || keptFor(o.run.rec) == 0 {
 		return
 	}
@@ -28,14 +32,6 @@ func (o *outcome) seal() {
 	rec := *o.run.rec
 	rec.End = &record.End{State: string(state), At: o.run.feed.now().UnixMilli(), Result: o.result, HasResult: o.result != nil}
 	o.verb, o.record = verbFinish, rec.Append(nil)
-}
-
-// left is what a job leaves that is not put back, since another waits behind it.
-func (o *outcome) left() string {
-	if o.run.rec.Unique == nil {
-		return ""
-	}
-	return leftBy(o.run.rec, StateDiscarded, o.run.feed.now())
 }
 
 // leftBy is what a script is told that has the record of a job itself: for how long it

@@ -171,7 +171,8 @@ func (x *modelMachine) cancel() error {
 	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased, modelParked)
 	want := x.m.cancel(modelID(j))
 	x.say("%s %s", modelID(j), want)
-	if x.viaQueue() {
+	own := j == nil || j.retain == 0 || x.rig.keptMost == 10000 // the script of Queue keeps as many
+	if own && x.viaQueue() {
 		id, _ := jobid.FromText(modelID(j))
 		err := x.q.Cancel(context.Background(), id)
 		if errors.Is(err, ErrState) != (want == "dead") || errors.Is(err, ErrNotFound) != (want == "missing") {

@@ -16,7 +16,7 @@ type modelVerb struct {
 	name  string
 	model func(*modelQueue, []modelRef) string
 	keys  func(*keyspace) []string
-	tells bool // its first argument is the channel
+	tells bool                                // its first argument is the channel
 	args  func(r modelRef, held string) []any // but id and token
 }
 
@@ -30,7 +30,9 @@ var modelVerbs = []modelVerb{
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake, k.done, k.doneAt}
 		}, true,
-		func(r modelRef, held string) []any { return []any{r.counter, held + r.window(held), r.record, r.number} }},
+		func(r modelRef, held string) []any {
+			return []any{r.counter, held + r.window(held), r.record, r.number}
+		}},
 	{"retry", (*modelQueue).retry,
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey, k.done, k.doneAt}

@@ -123,7 +123,7 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 		case verbFinish:
 			c.args = append(c.args, out.counter, out.holds(c, k, fixed), out.record, keptFor(out.run.rec))
 		case verbRetry:
-			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed), out.left())
+			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed), out.left)
 		case verbBury:
 			c.args = append(c.args, out.record, out.also, out.holds(c, k, fixed))
 		case verbRelease:

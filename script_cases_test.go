@@ -109,11 +109,11 @@ var writes = map[string]func(r *rig) shot{
 	},
 	"finish before a parked job": func(r *rig) shot { h, _ := r.behind(); return r.finishShot("done", "a", h) },
 	"cancel of a waiting job that is kept": func(r *rig) shot {
-		return r.cancelLeaving(r.left("cancelled"), "", r.fresh(1)[0])
+		return r.cancelLeaving(r.leaves("cancelled"), "", r.fresh(1)[0])
 	},
 	"retry before a parked job, kept": func(r *rig) shot {
 		h, _ := r.behind()
-		return r.retryLeaving(r.left("discarded"), "a", "retried", time.Second, rec(long), h)
+		return r.retryLeaving(r.leaves("discarded"), "a", "retried", time.Second, rec(long), h)
 	},
 	"forget": func(r *rig) shot {
 		h := r.one()
