@@ -21,6 +21,7 @@ type outcome struct {
 	record  []byte        // retry: the new record; bury: the post-mortem; finish: what is kept
 	result  []byte        // settle: encoded; nil if there is none
 	then    []*item       // settle, finish: what follows
+	left    string        // retry: what it leaves if it is over; see leftBy
 	also    string        // bury: what is counted beside the death: failed, expired
 	unrun   bool          // release: its handler was not called
 	reason  DeadReason

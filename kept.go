@@ -17,8 +17,12 @@ import (
 func keptFor(rec *record.Record) int64 { return ceilMillis(min(max(rec.Retain, 0), maxWait)) }
 
 // seal has what a job leaves go with its end: its record, if that is kept, and what
-// follows it.
+// follows it. With a retry goes how it ended, should it turn out to be over, since
+// another waits behind it.
 func (o *outcome) seal() {
+	if o.verb == verbRetry && o.run.rec.Unique != nil {
+		o.left = leftBy(o.run.rec, StateDiscarded, o.run.feed.now())
+	}
 	kept := keptFor(o.run.rec) > 0
 	if o.verb != verbSettle || !kept && len(o.then) == 0 {
 		return
@@ -34,14 +38,6 @@ func (o *outcome) seal() {
 	rec.Then = nil // it has followed, or never will
 	rec.End = &record.End{State: string(state), At: o.run.feed.now().UnixMilli(), Result: o.result, HasResult: o.result != nil}
 	o.record = rec.Append(nil)
-}
-
-// left is what a job leaves that is not put back, since another waits behind it.
-func (o *outcome) left() string {
-	if o.run.rec.Unique == nil {
-		return ""
-	}
-	return leftBy(o.run.rec, StateDiscarded, o.run.feed.now())
 }
 
 // leftBy is what a script is told that has the record of a job itself: for how long it

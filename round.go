@@ -128,7 +128,7 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 			c.args = append(c.args, out.counter, out.holds(c, k, fixed), out.record, keptFor(out.run.rec))
 			out.addTo(c, k, fixed)
 		case verbRetry:
-			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed), out.left())
+			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed), out.left)
 		case verbBury:
 			c.args = append(c.args, out.record, out.also, out.holds(c, k, fixed))
 		case verbRelease:

@@ -99,6 +99,16 @@ var writes = map[string]func(r *rig) shot{
 		h := r.unique("a", "d 0 0 1 d 60000")
 		return r.finishShot("done", "a", h)
 	},
+	"finish with follow-ups": func(r *rig) shot {
+		h := r.unique("a", "d 0 0 1 d 0")
+		return r.finishThen(0, "done", "a", []string{"b"}, []newJob{{rec(), ""}, {rec(long), "d 5000 0 0 d 0"}, {rec(priority(7)), "d 0 7 0 d 0"},
+			{rec(), "d 0 0 2 d 60000"}, {rec(), "d 0 0 1 d 0"}}, h)
+	},
+	"finish that is lost, with follow-ups": func(r *rig) shot {
+		h := r.one()
+		r.lost(h, "second")
+		return r.finishThen(60_000, "done", "", nil, []newJob{{rec(), ""}, {rec(priority(7)), "d 0 7 0 d 0"}}, h)
+	},
 	"finish that lets others go": func(r *rig) shot {
 		for range 3 {
 			h := r.one()
@@ -109,11 +119,11 @@ var writes = map[string]func(r *rig) shot{
 	},
 	"finish before a parked job": func(r *rig) shot { h, _ := r.behind(); return r.finishShot("done", "a", h) },
 	"cancel of a waiting job that is kept": func(r *rig) shot {
-		return r.cancelLeaving(r.left("cancelled"), "", r.fresh(1)[0])
+		return r.cancelLeaving(r.leaves("cancelled"), "", r.fresh(1)[0])
 	},
 	"retry before a parked job, kept": func(r *rig) shot {
 		h, _ := r.behind()
-		return r.retryLeaving(r.left("discarded"), "a", "retried", time.Second, rec(long), h)
+		return r.retryLeaving(r.leaves("discarded"), "a", "retried", time.Second, rec(long), h)
 	},
 	"forget": func(r *rig) shot {
 		h := r.one()

@@ -23,17 +23,28 @@ func ended(state string) func(*record.Record) {
 
 // finishShot is of jobs that are kept for a minute.
 func (r *rig) finishShot(counter, unique string, holds ...hold) shot {
+	return r.finishThen(60_000, counter, unique, nil, nil, holds...)
+}
+
+// finishThen is of jobs each of which others follow, under keys that come after its own.
+func (r *rig) finishThen(keepMs int, counter, unique string, uniques []string, then []newJob, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptFinish, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake, k.done, k.doneAt}, []any{k.ended()}}
+	s := shot{scriptFinish, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake, k.done, k.doneAt, k.prio}, []any{k.ended()}}
 	index := r.withUnique(&s, unique)
+	for _, u := range uniques {
+		s.keys = append(s.keys, k.unique(u))
+	}
 	for _, h := range holds {
-		s.args = append(s.args, h.id, h.token, counter, index, rec(ended(counter)), 60_000)
+		s.args = append(s.args, h.id, h.token, counter, index, rec(ended(counter)), keepMs, len(then))
+		for _, j := range then {
+			s.args = append(s.args, newLow(), j.record, j.how)
+		}
 	}
 	return s
 }
 
-// left is what a job leaves for a minute.
-func (r *rig) left(state string) string {
+// leaves is what a job leaves for a minute.
+func (r *rig) leaves(state string) string {
 	return fmt.Sprintf("60000 %s", (&record.End{State: state, At: 1750000000000}).Field())
 }
 
@@ -114,7 +125,7 @@ func TestAQueueKeepsNoMoreThanSoMany(t *testing.T) {
 		require.Equal(t, "done done:at", r.places(h.id))
 		require.Empty(t, r.places(ids[1]))
 		next := r.fresh(1)
-		r.must("gone", keeping(t, 8, r.cancelLeaving(r.left("cancelled"), "", next[0])))
+		r.must("gone", keeping(t, 8, r.cancelLeaving(r.leaves("cancelled"), "", next[0])))
 		require.EqualValues(t, 8, r.do("HLEN", r.k.done))
 		require.Equal(t, []any{ids[29], h.id}, r.do("ZRANGE", r.k.doneAt, 4, 5))
 		r.check()
@@ -161,28 +172,28 @@ func TestTheEndsOfKeptJobsAreTold(t *testing.T) {
 		r.must("k", s)
 		r.must("k", r.retryShot("retried", time.Hour, rec(long), r.one()))
 		h = r.one()
-		r.must("flagged", r.cancelLeaving(r.left("cancelled"), "", h.id))
+		r.must("flagged", r.cancelLeaving(r.leaves("cancelled"), "", h.id))
 		r.must("c", r.finishShot("discarded", "", h))
 		r.lost(h, "second")
 		r.must("l", r.finishShot("done", "", h))
 
-		h = r.take2(h.id)
+		h = r.takeAgain(h.id)
 		r.must("k", r.finishShot("cancelled", "", h))
 		require.Equal(t, h.id, told(), "nothing was told of those before")
 		h = r.one()
 		r.must("k", r.buryShot("", h))
 		require.Equal(t, h.id, told())
 		id := r.fresh(1)[0]
-		r.must("gone", r.cancelLeaving(r.left("cancelled"), "", id))
+		r.must("gone", r.cancelLeaving(r.leaves("cancelled"), "", id))
 		require.Equal(t, id, told())
 		h, _ = r.behind()
-		r.must("s", r.retryLeaving(r.left("discarded"), "a", "retried", time.Hour, rec(long), h))
+		r.must("s", r.retryLeaving(r.leaves("discarded"), "a", "retried", time.Hour, rec(long), h))
 		require.Equal(t, h.id, told())
 	})
 }
 
-// take2 leases a job whose lease it lets run out first.
-func (r *rig) take2(id string) hold {
+// takeAgain leases a job whose lease it lets run out first.
+func (r *rig) takeAgain(id string) hold {
 	r.t.Helper()
 	r.lapse(id)
 	got := r.lease(ask{n: 10, nonce: "third"})
@@ -225,7 +236,7 @@ func TestWhatIsLeftSaysHowItEnded(t *testing.T) {
 		} {
 			r := open(t)
 			ids, _ := r.enqueue(nil, newJob{body, ""})
-			r.must("gone", r.cancelLeaving(r.left("cancelled"), "", ids[0]))
+			r.must("gone", r.cancelLeaving(r.leaves("cancelled"), "", ids[0]))
 			kept := fmt.Sprint(r.do("HGET", r.k.done, ids[0]))
 			want, err := record.Decode([]byte(body))
 			if err != nil {
@@ -239,7 +250,7 @@ func TestWhatIsLeftSaysHowItEnded(t *testing.T) {
 		}
 		r := open(t)
 		h, _ := r.behind()
-		r.must("s", r.retryLeaving(r.left("discarded"), "a", "retried", time.Hour, rec(long), h))
+		r.must("s", r.retryLeaving(r.leaves("discarded"), "a", "retried", time.Hour, rec(long), h))
 		got, err := record.Decode([]byte(fmt.Sprint(r.do("HGET", r.k.done, h.id))))
 		require.NoError(t, err)
 		require.Equal(t, "discarded", got.End.State)

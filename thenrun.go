@@ -128,7 +128,7 @@ func (r *run) handedOn() error {
 	}
 	ctx := context.WithoutCancel(r.ctx) // a timeout that came too late changes nothing
 	for i, next := range list {
-		if _, err := next.queue.enqueueOne(ctx, next.item, nil); err != nil {
+		if _, err := (&Queue{next.queue}).enqueueOne(ctx, next.item, nil); err != nil {
 			return fmt.Errorf("ThenOn, %d of %d: %w", i+1, len(list), err)
 		}
 	}
