@@ -26,6 +26,7 @@ var (
 	scriptClaim   = loadScript("claim")
 	scriptExtend  = loadScript("extend")
 	scriptRelease = loadScript("release")
+	scriptProgress = loadScript("progress")
 	scriptCancel  = loadScript("cancel")
 	scriptRedrive = loadScript("redrive")
 	scriptDelete  = loadScript("delete")
