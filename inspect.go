@@ -21,6 +21,12 @@ const (
 	StateRunning State = "running" // leased
 	StateParked  State = "parked"  // behind the job that holds its Unique key; see RunLatestAfter
 	StateDead    State = "dead"
+
+	// Over, and kept: only of a job with Retain.
+
+	StateDone      State = "done"
+	StateCancelled State = "cancelled"
+	StateDiscarded State = "discarded" // by Discard, or in favour of a newer one; see RunLatestAfter
 )
 
 // JobInfo is a job as it stands in Redis, in one moment. Attempt is the attempt
@@ -41,6 +47,11 @@ type JobInfo struct {
 	LeaseUntil time.Time // when its lease ends unless it is renewed, by the server's clock
 	Percent    float64   // what its handler told RawJob.Progress; before it does, what a run that crashed had told
 	Note       string
+
+	// For a job that is over and kept; zero otherwise.
+
+	DoneAt time.Time // when it ended, in whichever way, by the server's clock
+	Result []byte    // as Config.Codec made it of SetResult's value; nil if there is none
 
 	place string // of a dead job, its entry
 	text  string // its id in Redis, where a foreign entry's is no ID

@@ -32,6 +32,7 @@ var (
 	scriptDelete  = loadScript("delete")
 	scriptDeaths  = loadScript("deaths")
 	scriptInspect = loadScript("inspect")
+	scriptOver = loadScript("over")
 	scriptStats   = loadScript("stats")
 	scriptWake    = loadScript("wake")
 	scriptStop    = loadScript("stop")
