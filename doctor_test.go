@@ -256,7 +256,9 @@ func TestDoctorNamesEachRightThatIsMissing(t *testing.T) {
 
 	requireBad(t, findings(t, as(t, s, "app", "~pawl:{doctor}:*", "+@all"))["rights"], "the key pawl:queues", "~pawl:queues")
 
-	rdb := as(t, s, "app", "~pawl:{emails}:*", "~pawl:queues", "+@all")
+	requireBad(t, findings(t, as(t, s, "app", "~pawl:*", "+@all", "resetchannels"))["rights"], "&pawl:*")
+
+	rdb := as(t, s, "app", "~pawl:{emails}:*", "~pawl:queues", "&pawl:{emails}:*", "+@all")
 	c, err := pawl.New(rdb, pawl.Config{})
 	require.NoError(t, err)
 	c.Queue("emails")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,6 +110,12 @@ func (e *ear) lobby(channel string) *lobby {
 	return nil
 }
 
+func (e *ear) channels() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Keys(e.seats))
+}
+
 // lose tells all lobbies that nothing is heard.
 func (e *ear) lose() {
 	e.mu.Lock()
@@ -205,7 +212,7 @@ func (l *line) listen() {
 		var waited net.Error
 		if timeout := errors.As(err, &waited) && waited.Timeout(); timeout && !silent {
 			silent = true
-			_ = l.sub.Ping(l.ctx)
+			_ = l.sub.Subscribe(l.ctx, l.ear.channels()...) // which is answered, and needs no other right, as PING does
 			continue
 		}
 		l.ear.lose()
@@ -219,6 +226,24 @@ func (l *line) listen() {
 			return
 		}
 	}
+}
+
+// mayHear tries to subscribe to a channel, and to be rid of it: nil if the user may.
+func mayHear(ctx context.Context, rdb redis.UniversalClient, channel string) error {
+	sub := rdb.Subscribe(ctx)
+	defer func() { _ = sub.Close() }()
+	for _, try := range []func() error{
+		func() error { return sub.Subscribe(ctx, channel) },
+		func() error { return sub.Unsubscribe(ctx, channel) },
+	} {
+		if err := try(); err != nil {
+			return err
+		}
+		if _, err := sub.ReceiveTimeout(ctx, enqueueTimeout); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hear hands a message on.

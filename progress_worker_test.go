@@ -44,7 +44,7 @@ func (c *tellers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 // held runs a worker whose one job has its handler do what do says, and returns
 // when that is done; free ends the handler, with an error if it is given one.
-func held(t *testing.T, e *env, cfg pawl.WorkerConfig, do func(ctx context.Context, job *pawl.Job[note])) (id pawl.ID, free func(error)) {
+func held(t *testing.T, e *env, cfg pawl.WorkerConfig, do func(ctx context.Context, job *pawl.Job[note]), opts ...pawl.Option) (id pawl.ID, free func(error)) {
 	t.Helper()
 	done, end := make(chan struct{}), make(chan error, 1)
 	w := e.Worker("mail", cfg)
@@ -53,7 +53,7 @@ func held(t *testing.T, e *env, cfg pawl.WorkerConfig, do func(ctx context.Conte
 		close(done)
 		return <-end
 	})
-	enqueued, err := e.Queue("mail").Enqueue(t.Context(), note{})
+	enqueued, err := e.Queue("mail").Enqueue(t.Context(), note{}, opts...)
 	require.NoError(t, err)
 	e.Start(w)
 	<-done
