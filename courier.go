@@ -26,7 +26,7 @@ type courier struct {
 type news struct {
 	of    *progress
 	token string
-	said  said
+	said  remark
 }
 
 // carry has the newest value of a run sent. It reports whether anybody will.

@@ -48,7 +48,7 @@ type DeadJob struct {
 	Idempotency   string         // the key of its Idempotency; "" if it has none
 	Percent       float64        // what its last run told RawJob.Progress, or a run before it that crashed
 	Note          string
-	Position      string         // of the post-mortem among those of the queue, by death
+	Position      string // of the post-mortem among those of the queue, by death
 }
 
 // deadJob reads a post-mortem; one that cannot be read is itself corrupt.

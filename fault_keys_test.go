@@ -222,6 +222,9 @@ func everyVerb(t *testing.T, f *faulty) {
 			// A lease without a job, by a hand edit.
 			return f.Direct.ZAdd(context.WithoutCancel(ctx), keys("leases"), redis.Z{Score: 1, Member: "0-0"}).Err()
 		case n == 100:
+			if err := job.Progress(ctx, 50, "half"); err != nil {
+				return err
+			}
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}

@@ -45,6 +45,7 @@ func TestProgressThatIsLostIsSentAnew(t *testing.T) {
 					require.Contains(t, reply, "stale")
 				}
 				require.Equal(t, "newer", told(job.ID))
+				require.GreaterOrEqual(t, f.Proxy.Calls("progress"), 2)
 				return nil
 			})
 			stop := f.Start(w)

@@ -116,10 +116,10 @@ func (f *found) info(q *queueState) JobInfo {
 }
 
 // lease reads the run entry: "token|crashes|flags|before", then " percent note".
-func (f *found) lease() (token string, crashes int, progress said, ok bool) {
+func (f *found) lease() (token string, crashes int, progress remark, ok bool) {
 	parts := strings.Split(f.run, "|")
 	if len(parts) != 4 {
-		return "", 0, said{}, false
+		return "", 0, remark{}, false
 	}
 	crashes, err := strconv.Atoi(parts[1])
 	if _, rest, more := strings.Cut(parts[3], " "); more {

@@ -23,7 +23,7 @@ type leaseCall struct {
 type leased struct {
 	id, token, record, flags string
 	crashes                  int
-	said                     said // of a run before
+	said                     remark // of a run before
 	suspect                  bool
 	sent                     time.Time // when the lease was asked for
 	until                    time.Time // to which it was renewed; zero if it was not

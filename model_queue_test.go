@@ -49,7 +49,7 @@ type modelJob struct {
 
 	token, before, flags string
 	progress             string // as it stands in the run entry
-	ran, unrun           bool // leased: an earlier holder may have run it; given back: none has
+	ran, unrun           bool   // leased: an earlier holder may have run it; given back: none has
 	crashes              int
 	tokens               []string // all that it was leased under
 

@@ -42,7 +42,7 @@ func (j *RawJob) Progress(ctx context.Context, percent float64, note string) err
 	if j.progress == nil {
 		return nil
 	}
-	v := said{record.Progress{Percent: math.Abs(percent), Note: noteText(note)}, true} // a zero has no sign
+	v := remark{record.Progress{Percent: math.Abs(percent), Note: noteText(note)}, true} // a zero has no sign
 	if err := j.progress.tell(ctx, v); err != nil {
 		return fmt.Errorf("pawl: progress %s: %w", j.Queue, err)
 	}
@@ -62,8 +62,8 @@ func noteText(note string) string {
 	return strings.ToValidUTF8(note, "?")
 }
 
-// said is a progress, or none.
-type said struct {
+// remark is a progress, or none.
+type remark struct {
 	record.Progress
 	some bool
 }
@@ -72,22 +72,22 @@ type said struct {
 const noBar = "\xff"
 
 // text is what stands in a run entry.
-func (v said) text() string {
+func (v remark) text() string {
 	return " " + strconv.FormatFloat(v.Percent, 'g', -1, 64) + " " + strings.ReplaceAll(v.Note, "|", noBar)
 }
 
 // readProgress reads that, without the space that it begins with.
-func readProgress(text string) said {
+func readProgress(text string) remark {
 	number, note, ok := strings.Cut(text, " ")
 	percent, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || math.IsNaN(percent) || percent < 0 || percent > 100 {
-		return said{}
+		return remark{}
 	}
-	return said{record.Progress{Percent: percent, Note: strings.ReplaceAll(note, noBar, "|")}, true}
+	return remark{record.Progress{Percent: percent, Note: strings.ReplaceAll(note, noBar, "|")}, true}
 }
 
 // record is what a post-mortem keeps.
-func (v said) record() *record.Progress {
+func (v remark) record() *record.Progress {
 	if !v.some {
 		return nil
 	}
@@ -101,8 +101,8 @@ type progress struct {
 	lost atomic.Bool // the lease is
 
 	mu     sync.Mutex
-	said   said       // of this run, or, until it says something, of the one before
-	stored said       // as far as is known
+	said   remark     // of this run, or, until it says something, of the one before
+	stored remark     // as far as is known
 	sent   time.Time  // when a value last went out
 	busy   bool       // one is on its way, or the timer runs
 	answer chan error // of the call that waits for the one on its way; nil if none does
@@ -111,14 +111,14 @@ type progress struct {
 }
 
 // last is what the run, or one before it, said.
-func (p *progress) last() said {
+func (p *progress) last() remark {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said
 }
 
 // tell takes a value, and waits for the answer if it is sent at once.
-func (p *progress) tell(ctx context.Context, v said) error {
+func (p *progress) tell(ctx context.Context, v remark) error {
 	if p.lost.Load() {
 		return ErrLeaseLost
 	}
@@ -169,7 +169,7 @@ func (p *progress) due() {
 }
 
 // leave is the value that goes out now.
-func (p *progress) leave() said {
+func (p *progress) leave() remark {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent = time.Now()
@@ -178,7 +178,7 @@ func (p *progress) leave() said {
 
 // landed takes the answer for a value. One that was not stored, and what has come
 // since, goes out when the second is over.
-func (p *progress) landed(v said, stored bool, err error) {
+func (p *progress) landed(v remark, stored bool, err error) {
 	p.mu.Lock()
 	if stored {
 		p.stored = v

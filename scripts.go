@@ -26,7 +26,6 @@ var (
 	scriptClaim   = loadScript("claim")
 	scriptExtend  = loadScript("extend")
 	scriptRelease = loadScript("release")
-	scriptProgress = loadScript("progress")
 	scriptCancel  = loadScript("cancel")
 	scriptRedrive = loadScript("redrive")
 	scriptDelete  = loadScript("delete")
@@ -50,6 +49,7 @@ var (
 	scriptMend       = loadScript("mend")
 	scriptUnpark     = loadScript("unpark")
 	scriptWorkers    = loadScript("workers")
+	scriptProgress   = loadScript("progress")
 )
 
 // loadScript puts the files named by "-- include:" lines in the place of those

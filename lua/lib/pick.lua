@@ -67,6 +67,6 @@ local function pick(id, record, entry_text, expired, now)
   at = 4 * picked -- after the three that the answer begins with
   reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = id, record, crashes_text, cancel_s .. mark_s .. progress_text
   kept[picked] = mark_s .. crashes_text .. ':' .. id
-  bytes = bytes + #record + #progress_text
+  bytes = bytes + #record
   return true
 end
