@@ -40,14 +40,14 @@ type lobby struct {
 // awaited is a job that is waited for.
 type awaited struct {
 	id   string
-	who  map[chan verdict]bool
+	who  map[chan ending]bool
 	due  bool          // it is in due
 	gap  time.Duration // from the last look to the next
 	next time.Time
 }
 
-// verdict ends a wait: found has no state if there is no such job.
-type verdict struct {
+// ending ends a wait: found has no state if there is no such job.
+type ending struct {
 	found
 	err error
 }
@@ -57,7 +57,7 @@ func (l *lobby) wait(ctx context.Context, id string) (found, error) {
 	if ctx.Err() != nil {
 		return found{}, context.Cause(ctx)
 	}
-	answer := make(chan verdict, 1)
+	answer := make(chan ending, 1)
 	l.enter(id, answer)
 	select {
 	case v := <-answer:
@@ -70,7 +70,7 @@ func (l *lobby) wait(ctx context.Context, id string) (found, error) {
 	}
 }
 
-func (l *lobby) enter(id string, answer chan verdict) {
+func (l *lobby) enter(id string, answer chan ending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.open {
@@ -81,7 +81,7 @@ func (l *lobby) enter(id string, answer chan verdict) {
 	l.empty = time.Time{}
 	a := l.jobs[id]
 	if a == nil {
-		a = &awaited{id: id, who: map[chan verdict]bool{}}
+		a = &awaited{id: id, who: map[chan ending]bool{}}
 		l.jobs[id] = a
 	}
 	a.who[answer] = true
@@ -89,7 +89,7 @@ func (l *lobby) enter(id string, answer chan verdict) {
 }
 
 // leave takes one who waits out, and returns why no look was answered.
-func (l *lobby) leave(id string, answer chan verdict) error {
+func (l *lobby) leave(id string, answer chan ending) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.jobs[id]; a != nil && a.who[answer] {
@@ -230,7 +230,7 @@ func (l *lobby) look(batch []*awaited) error {
 	if err != nil {
 		for _, a := range batch {
 			if good := forGood(err); good != nil {
-				l.end(a, verdict{err: good})
+				l.end(a, ending{err: good})
 			} else if l.jobs[a.id] == a {
 				l.ask(a)
 			}
@@ -253,7 +253,7 @@ func (l *lobby) look(batch []*awaited) error {
 			if state := State(words[3*i]); state == StateDone || state == StateDead {
 				f.state = state
 			}
-			l.end(a, verdict{found: f})
+			l.end(a, ending{found: f})
 		}
 	}
 	return nil
@@ -269,7 +269,7 @@ func (l *lobby) after(gap time.Duration) time.Duration {
 }
 
 // end answers all who wait for a job.
-func (l *lobby) end(a *awaited, v verdict) {
+func (l *lobby) end(a *awaited, v ending) {
 	if l.jobs[a.id] != a {
 		return
 	}
