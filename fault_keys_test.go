@@ -298,6 +298,11 @@ func look(t *testing.T, ctx context.Context, f *faulty, q *pawl.Queue) {
 	require.NoError(t, err)
 	_, err = f.Client.Workers(ctx)
 	require.NoError(t, err)
+	for job, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
+		require.NoError(t, err)
+		_, err = q.Wait(ctx, job.ID)
+		require.ErrorAs(t, err, new(*pawl.JobError))
+	}
 	_, err = q.Check(ctx)
 	require.NoError(t, err)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
-// waitFor begins a wait and returns a function that waits for what it returned.
-func waitFor(q *pawl.Queue, ctx context.Context, id pawl.ID) (result func() (pawl.JobInfo, error)) {
+// beginWait begins a wait and returns a function that waits for what it returned.
+func beginWait(q *pawl.Queue, ctx context.Context, id pawl.ID) (result func() (pawl.JobInfo, error)) {
 	type end struct {
 		info pawl.JobInfo
 		err  error
@@ -76,7 +76,7 @@ func TestAWaitOutlivesARestart(t *testing.T) {
 	e := newEnv(t, s.Client(t), nil)
 	q, ctx := e.Queue("mail"), within(t, time.Minute)
 	id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, kept()...)
-	result := waitFor(q, ctx, id)
+	result := beginWait(q, ctx, id)
 	listens(t, e)
 	s.Kill()
 	s.Restart()
@@ -96,7 +96,7 @@ func TestAWaitDuringAnOutageEndsWithItsContext(t *testing.T) {
 	job := f.put(t, "mail", 1)[0]
 	q := f.Queue("mail")
 	long := within(t, time.Minute)
-	result := waitFor(q, long, job.ID)
+	result := beginWait(q, long, job.ID)
 	listens(t, f.env)
 	f.Proxy.Blackhole(true)
 	short := within(t, 3*time.Second)
@@ -124,7 +124,7 @@ func TestAWaitOutlivesTheLossOfItsSubscription(t *testing.T) {
 		for range 5 {
 			job, err := q.Enqueue(ctx, note{}, kept()...)
 			require.NoError(t, err)
-			result := waitFor(q, ctx, job.ID)
+			result := beginWait(q, ctx, job.ID)
 			listens(t, e)
 			require.NoError(t, e.Redis.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err())
 			began := time.Now()
@@ -135,7 +135,7 @@ func TestAWaitOutlivesTheLossOfItsSubscription(t *testing.T) {
 		}
 		job, err := q.Enqueue(ctx, note{}, kept()...)
 		require.NoError(t, err)
-		result := waitFor(q, ctx, job.ID)
+		result := beginWait(q, ctx, job.ID)
 		listens(t, e)
 		require.NoError(t, e.Redis.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err())
 		listens(t, e)
@@ -151,7 +151,7 @@ func TestAWaitOutlivesAPause(t *testing.T) {
 	onRedis(t, func(t *testing.T, e *env) {
 		q, ctx := e.Queue("mail"), within(t, time.Minute)
 		id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, kept()...)
-		result := waitFor(q, ctx, id)
+		result := beginWait(q, ctx, id)
 		listens(t, e)
 		require.NoError(t, e.Redis.Do(ctx, "CLIENT", "PAUSE", 3000, "ALL").Err())
 		free(nil)

@@ -57,7 +57,8 @@ type JobInfo struct {
 	text  string // its id in Redis, where a foreign entry's is no ID
 }
 
-// Get is a job as it stands, or ErrNotFound: never enqueued, or over and not dead.
+// Get is a job as it stands, or ErrNotFound: never enqueued; or over, not dead, and not
+// kept (Retain), or no longer.
 func (q *Queue) Get(ctx context.Context, id ID) (JobInfo, error) {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
@@ -80,7 +81,7 @@ type found struct {
 	id     string // in Redis; "" if it is no job's id
 	state  State  // "" if there is none
 	record string
-	place  string // lease deadline, due time, or entry of the dead-letter stream
+	place  string // lease deadline, due time, entry of the dead-letter stream, or until when it is kept
 	run    string
 	now    time.Time
 }
@@ -98,6 +99,9 @@ func (f *found) info(q *queueState) JobInfo {
 		info.Unique = rec.Unique.Key
 	}
 	info.Idempotency = idempotencyOf(rec)
+	if f.state == StateDone {
+		info.over(rec)
+	}
 	token, crashes, said, ok := f.lease()
 	if !ok {
 		return info
@@ -137,7 +141,7 @@ func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {
 		return found{}, nil
 	}
 	k := &q.keys
-	parts, err := q.read(ctx, scriptInspect, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index}, text)
+	parts, err := q.read(ctx, scriptInspect, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.done, k.doneAt}, text)
 	if err == nil && len(parts) != 5 {
 		err = fmt.Errorf("script inspect answered %d words", len(parts))
 	}
@@ -149,7 +153,7 @@ func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {
 	ms, _ := strconv.ParseInt(word(4), 10, 64)
 	f.now = time.UnixMilli(ms)
 	switch f.state {
-	case StateReady, StateDelayed, StateRunning, StateParked, StateDead:
+	case StateReady, StateDelayed, StateRunning, StateParked, StateDead, StateDone:
 	case "missing":
 		f.state = ""
 	case "lost":

@@ -56,7 +56,7 @@ func (k *keyspace) ended() string { return k.prefix + "ended" }
 
 // fixed is every key of the queue whose name is known beforehand.
 func (k *keyspace) fixed() []string {
-	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, k.workers, k.info}
+	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, k.workers, k.info, k.done, k.doneAt}
 }
 
 // living are the keys that a living job can be in, and then others.

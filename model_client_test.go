@@ -84,6 +84,10 @@ func (x *modelMachine) item(low uint64) (modelItem, []Option) {
 		options = append(options, i)
 		r.Idempotency = &record.Idempotency{Key: i.Key, Window: i.Window}
 	}
+	if x.roll(3, "retain") == 0 {
+		it.retain, r.Retain = 4000, 4*time.Second
+		options = append(options, Retain(r.Retain))
+	}
 	it.record = string(r.Append(nil))
 	return it, options
 }
@@ -104,6 +108,7 @@ func (x *modelMachine) enqueue() error {
 		it, _ := x.item(1<<63 + uint64(i))
 		if x.roll(25, "foreign") == 0 {
 			it.record, it.key, it.idem, it.change = modelPickOne(x, "foreign", modelForeign...), "", "", 0
+			it.retain = 0
 		}
 		unique := 0
 		if it.key != "" {
@@ -166,7 +171,8 @@ func (x *modelMachine) cancel() error {
 	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased, modelParked)
 	want := x.m.cancel(modelID(j))
 	x.say("%s %s", modelID(j), want)
-	if x.viaQueue() {
+	own := j == nil || j.retain == 0 || x.rig.keptMost == 10000 // the script of Queue keeps as many
+	if own && x.viaQueue() {
 		id, _ := jobid.FromText(modelID(j))
 		err := x.q.Cancel(context.Background(), id)
 		if errors.Is(err, ErrState) != (want == "dead") || errors.Is(err, ErrNotFound) != (want == "missing") {
@@ -175,15 +181,18 @@ func (x *modelMachine) cancel() error {
 		return nil
 	}
 	k := &x.q.keys
-	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake}
-	unique := 0
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake, k.done, k.doneAt}
+	unique, left := 0, ""
 	if j != nil && j.key != "" {
 		keys, unique = append(keys, k.unique(j.key)), 1
 	}
 	if j != nil && j.idem != "" {
 		keys = append(keys, k.idem(j.idem))
 	}
-	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j), unique)
+	if j != nil && j.retain > 0 {
+		left = fmt.Sprintf("%d %s", j.retain, (&record.End{State: "cancelled", At: x.m.ms()}).Field())
+	}
+	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j), unique, k.ended(), left)
 }
 
 // revived is what a redrive makes of a dead job's record.

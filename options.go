@@ -98,6 +98,7 @@ type settings struct {
 	expireIn    time.Duration
 	unique      *Unique
 	idempotency *Idempotency
+	retain      time.Duration // 0: not given
 	policy      policy
 	given       given
 }
@@ -165,6 +166,9 @@ func resolve(call, typ []Option) (settings, error) {
 	}
 	if s.idempotency == nil {
 		s.idempotency = t.idempotency
+	}
+	if s.retain == 0 {
+		s.retain = t.retain
 	}
 	s.given |= t.given
 	s.headers = s.headers.over(t.headers)

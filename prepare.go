@@ -132,7 +132,7 @@ func (q *queueState) item(raw Raw, s settings) *item {
 	case s.delay > 0 || s.priority > 0:
 		it.when, it.ms = 'd', ceilMillis(s.delay)
 	}
-	r := record.Record{Kind: kind, Payload: payload, Headers: s.headers, Priority: s.priority, ExpireIn: s.expireIn}
+	r := record.Record{Kind: kind, Payload: payload, Headers: s.headers, Priority: s.priority, ExpireIn: s.expireIn, Retain: s.retain}
 	s.policy.store(&r)
 	s.idempotency.store(&r)
 	if s.unique != nil {

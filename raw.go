@@ -72,6 +72,7 @@ func (s settings) options() []Option {
 	if s.idempotency != nil {
 		list = append(list, *s.idempotency)
 	}
+	give(s.retain > 0, Retain(s.retain))
 	p := s.policy
 	give(p.maxAttempts != 0, MaxAttempts(p.maxAttempts))
 	give(p.timeout != 0, Timeout(p.timeout))

@@ -10,6 +10,7 @@ const (
 	verbRetry
 	verbBury
 	verbRelease
+	verbFinish // verbSettle of what leaves something
 	verbs
 )
 
@@ -100,10 +101,15 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 	switch v {
 	case verbSettle:
 		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake}
+	case verbFinish:
+		c.script, c.keys = scriptFinish, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake, k.done, k.doneAt}
+		c.args = append(c.args, k.ended())
 	case verbRetry:
-		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
+		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key, k.done, k.doneAt}
+		c.args = append(c.args, k.ended())
 	case verbBury:
 		c.script, c.keys = scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, l.key, k.due, k.wake}
+		c.args = append(c.args, k.ended())
 	case verbRelease:
 		c.script, c.keys = scriptRelease, []string{k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	}
@@ -114,8 +120,10 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 		switch v {
 		case verbSettle:
 			c.args = append(c.args, out.counter, out.holds(c, k, fixed))
+		case verbFinish:
+			c.args = append(c.args, out.counter, out.holds(c, k, fixed), out.record, keptFor(out.run.rec))
 		case verbRetry:
-			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed))
+			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed), out.left)
 		case verbBury:
 			c.args = append(c.args, out.record, out.also, out.holds(c, k, fixed))
 		case verbRelease:
@@ -248,6 +256,7 @@ func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 }
 
 func (f *feed) again(out *outcome) {
+	out.seal()
 	f.mu.Lock()
 	f.finished = append(f.finished, out)
 	f.mu.Unlock()

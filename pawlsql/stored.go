@@ -26,6 +26,7 @@ type stored struct {
 	Headers           map[string]string `json:"headers,omitempty"`
 	Unique            *storedUnique     `json:"unique,omitempty"`
 	Idempotency       storedIdempotency `json:"idempotency,omitzero"` // else of the row
+	Retain            duration          `json:"retain,omitzero"`
 	MaxAttempts       int               `json:"max_attempts,omitzero"`
 	Timeout           duration          `json:"timeout,omitzero"` // negative: none
 	MaxCrashes        int               `json:"max_crashes,omitzero"`
@@ -91,6 +92,8 @@ func store(opts []pawl.Option) (stored, error) {
 				return stored{}, invalidf("Idempotency.Key %q is not UTF-8: encode it, as in hex", o.Key)
 			}
 			s.Idempotency = storedIdempotency{o.Key, duration(o.Window)}
+		case pawl.Retain:
+			s.Retain = duration(o)
 		case pawl.MaxAttempts:
 			s.MaxAttempts = int(o)
 		case pawl.Timeout:
@@ -171,6 +174,7 @@ func (s stored) options(age time.Duration) []pawl.Option {
 	if u := s.Unique; u != nil {
 		opts = append(opts, pawl.Unique{Key: u.Key, Until: pawl.UniqueUntil(u.Until), For: time.Duration(u.For)})
 	}
+	give(s.Retain != 0, pawl.Retain(s.Retain))
 	give(s.MaxAttempts != 0, pawl.MaxAttempts(s.MaxAttempts))
 	give(s.Timeout != 0, pawl.Timeout(s.Timeout))
 	give(s.MaxCrashes != 0, pawl.MaxCrashes(s.MaxCrashes))
