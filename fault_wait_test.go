@@ -44,7 +44,7 @@ func TestTenThousandWaits(t *testing.T) {
 		c, err := pawl.New(waits, pawl.Config{})
 		require.NoError(t, err)
 		e.Queue("mail")
-		enqueued, err := e.Client.Queue("mail").EnqueueMany(ctx, pawl.Items(make([]note, jobs), kept()...))
+		enqueued, err := e.Client.Queue("mail").EnqueueMany(ctx, pawl.Items(make([]note, jobs), retained))
 		require.NoError(t, err)
 		began := time.Now()
 		var waiting sync.WaitGroup
@@ -75,7 +75,7 @@ func TestAWaitOutlivesARestart(t *testing.T) {
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	e := newEnv(t, s.Client(t), nil)
 	q, ctx := e.Queue("mail"), within(t, time.Minute)
-	id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, kept()...)
+	id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, retained)
 	result := beginWait(q, ctx, id)
 	listens(t, e)
 	s.Kill()
@@ -122,7 +122,7 @@ func TestAWaitOutlivesTheLossOfItsSubscription(t *testing.T) {
 		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { <-gate; return nil })
 		e.Start(w)
 		for range 5 {
-			job, err := q.Enqueue(ctx, note{}, kept()...)
+			job, err := q.Enqueue(ctx, note{}, retained)
 			require.NoError(t, err)
 			result := beginWait(q, ctx, job.ID)
 			listens(t, e)
@@ -133,7 +133,7 @@ func TestAWaitOutlivesTheLossOfItsSubscription(t *testing.T) {
 			require.NoError(t, err)
 			measured(t, "E8 wait", "a job that ended as the subscription was lost is told", time.Since(began))
 		}
-		job, err := q.Enqueue(ctx, note{}, kept()...)
+		job, err := q.Enqueue(ctx, note{}, retained)
 		require.NoError(t, err)
 		result := beginWait(q, ctx, job.ID)
 		listens(t, e)
@@ -150,7 +150,7 @@ func TestAWaitOutlivesAPause(t *testing.T) {
 	t.Parallel()
 	onRedis(t, func(t *testing.T, e *env) {
 		q, ctx := e.Queue("mail"), within(t, time.Minute)
-		id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, kept()...)
+		id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, retained)
 		result := beginWait(q, ctx, id)
 		listens(t, e)
 		require.NoError(t, e.Redis.Do(ctx, "CLIENT", "PAUSE", 3000, "ALL").Err())
@@ -167,7 +167,7 @@ func TestAWaitWithoutTheRightToSubscribe(t *testing.T) {
 	e := newEnv(t, s.Client(t), nil)
 	for name, user := range map[string][]string{"without the command": rules(t, "pawl", "subscribe"), "without the channels": rules(t, "pawl", "&pawl:*")} {
 		s.SetUser(t, "pawl", user...)
-		log := new(lines)
+		log := new(logLines)
 		c, err := pawl.New(clientAs(t, "pawl", s.Addr(), 0), pawl.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
 		require.NoError(t, err)
 		q, ctx := c.Queue("mail"), within(t, time.Minute)
@@ -177,7 +177,7 @@ func TestAWaitWithoutTheRightToSubscribe(t *testing.T) {
 		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
 		stop := e.Start(w)
 		for range 3 {
-			job, err := e.Client.Queue("mail").Enqueue(ctx, note{}, append(kept(), pawl.Delay(300*time.Millisecond))...)
+			job, err := e.Client.Queue("mail").Enqueue(ctx, note{}, retained, pawl.Delay(300*time.Millisecond))
 			require.NoError(t, err)
 			_, err = q.Wait(ctx, job.ID)
 			require.NoError(t, err, name)
@@ -188,20 +188,20 @@ func TestAWaitWithoutTheRightToSubscribe(t *testing.T) {
 	}
 }
 
-// lines is a log that many write.
-type lines struct {
+// logLines is a log that many write.
+type logLines struct {
 	mu   sync.Mutex
 	text []string
 }
 
-func (l *lines) Write(line []byte) (int, error) {
+func (l *logLines) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = append(l.text, string(line))
 	return len(line), nil
 }
 
-func (l *lines) all() []string {
+func (l *logLines) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.text)

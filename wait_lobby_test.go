@@ -33,8 +33,8 @@ func (l *lookers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// idle waits until the client listens to nothing any more.
-func idle(t *testing.T, e *env) {
+// unheard waits until the client listens to nothing any more.
+func unheard(t *testing.T, e *env) {
 	t.Helper()
 	e.Pass(time.Second)
 	require.Empty(t, e.Redis.PubSubChannels(t.Context(), "*").Val())
@@ -55,7 +55,7 @@ func TestAWaitEndsSoonAfterItsJob(t *testing.T) {
 		for _, c := range []struct {
 			opts []pawl.Option
 			most time.Duration
-		}{{kept(), 50 * time.Millisecond}, {nil, 2100 * time.Millisecond}} {
+		}{{[]pawl.Option{retained}, 50 * time.Millisecond}, {nil, 2100 * time.Millisecond}} {
 			for range 5 {
 				job, err := q.Enqueue(t.Context(), note{}, c.opts...)
 				require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestAWaitEndsSoonAfterItsJob(t *testing.T) {
 				require.LessOrEqual(t, waited.Sub(ended), c.most)
 			}
 		}
-		idle(t, e)
+		unheard(t, e)
 	})
 }
 
@@ -110,7 +110,7 @@ func TestAWaitIsBoundedByItsContext(t *testing.T) {
 		e.Pass(time.Second)
 		end(reason)
 		waiting.Wait()
-		idle(t, e)
+		unheard(t, e)
 	})
 }
 
@@ -137,7 +137,7 @@ func TestWaitsThatAreCancelledTogetherLeaveNothing(t *testing.T) {
 		e.Pass(3 * time.Second)
 		cancel()
 		waiting.Wait()
-		idle(t, e)
+		unheard(t, e)
 		for range 1000 {
 			waiting.Go(func() {
 				_, err := q.Wait(ctx, ids[0])
@@ -145,7 +145,7 @@ func TestWaitsThatAreCancelledTogetherLeaveNothing(t *testing.T) {
 			})
 		}
 		waiting.Wait()
-		idle(t, e)
+		unheard(t, e)
 	})
 }
 
@@ -155,7 +155,7 @@ func TestTwoWaitForOneJob(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
 		q := e.Queue("mail")
-		id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, kept()...)
+		id, free := held(t, e, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[note]) {}, retained)
 		soon, cancel := context.WithCancel(t.Context())
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
@@ -198,7 +198,7 @@ func TestWaitsShareAConnection(t *testing.T) {
 		require.EqualValues(t, 1, e.Redis.PoolStats().PubSubStats.Active)
 		cancel()
 		waiting.Wait()
-		idle(t, e)
+		unheard(t, e)
 		require.Zero(t, e.Redis.PoolStats().PubSubStats.Active)
 
 		created := e.Redis.PoolStats().PubSubStats.Created
@@ -207,7 +207,7 @@ func TestWaitsShareAConnection(t *testing.T) {
 		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
 		e.Start(w)
 		for range 20 {
-			job, err := q.Enqueue(t.Context(), note{}, kept()...)
+			job, err := q.Enqueue(t.Context(), note{}, retained)
 			require.NoError(t, err)
 			_, err = q.Wait(t.Context(), job.ID)
 			require.NoError(t, err)

@@ -22,18 +22,16 @@ var ends = map[string]struct {
 	state  pawl.State // "" for ErrNotFound
 	reason pawl.DeadReason
 }{
-	"done":                   {opts: kept(), state: pawl.StateDone},
-	"discarded":              {err: pawl.Discard(errors.New("no")), opts: kept(), state: pawl.StateDiscarded},
-	"dead":                   {err: pawl.Permanent(errors.New("no")), opts: kept(), state: pawl.StateDead, reason: pawl.ReasonPermanent},
+	"done":                   {opts: []pawl.Option{retained}, state: pawl.StateDone},
+	"discarded":              {err: pawl.Discard(errors.New("no")), opts: []pawl.Option{retained}, state: pawl.StateDiscarded},
+	"dead":                   {err: pawl.Permanent(errors.New("no")), opts: []pawl.Option{retained}, state: pawl.StateDead, reason: pawl.ReasonPermanent},
 	"dead, without Retain":   {err: pawl.Permanent(errors.New("no")), state: pawl.StateDead, reason: pawl.ReasonPermanent},
-	"cancelled":              {act: cancelIt, opts: kept(), state: pawl.StateCancelled},
+	"cancelled":              {act: cancelIt, opts: []pawl.Option{retained}, state: pawl.StateCancelled},
 	"done, without Retain":   {},
 	"cancelled, without":     {act: cancelIt},
 	"discarded, without":     {err: pawl.Discard(errors.New("no"))},
-	"purged, though it said": {act: purgeIt, opts: kept()},
+	"purged, though it said": {act: purgeIt, opts: []pawl.Option{retained}},
 }
-
-func kept() []pawl.Option { return []pawl.Option{pawl.Retain(time.Hour)} }
 
 func cancelIt(ctx context.Context, q *pawl.Queue, id pawl.ID) error { return q.Cancel(ctx, id) }
 
@@ -120,14 +118,14 @@ func TestAwaitDecodesTheResult(t *testing.T) {
 			require.NoError(t, err)
 			return job.ID
 		}
-		id := put(21, kept()...)
+		id := put(21, retained)
 		got, err := pawl.Await[map[string]int](ctx, q, id)
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"twice": 42}, got)
 		_, err = pawl.Await[int](ctx, q, id)
 		require.ErrorContains(t, err, "pawl: await mail: the result of job "+id.String()+" does not fit int")
 		var failed *pawl.JobError
-		_, err = pawl.Await[int](ctx, q, put(1, kept()...))
+		_, err = pawl.Await[int](ctx, q, put(1, retained))
 		require.ErrorAs(t, err, &failed)
 		_, err = pawl.Await[int](ctx, q, put(2))
 		require.ErrorIs(t, err, pawl.ErrNotFound)
@@ -137,7 +135,7 @@ func TestAwaitDecodesTheResult(t *testing.T) {
 func TestAwaitOfAJobWithoutAResult(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {
-		job, err := e.Queue("mail").Enqueue(t.Context(), note{}, kept()...)
+		job, err := e.Queue("mail").Enqueue(t.Context(), note{}, retained)
 		require.NoError(t, err)
 		w := e.Worker("mail", pawl.WorkerConfig{})
 		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
