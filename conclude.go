@@ -20,6 +20,7 @@ type outcome struct {
 	delay   time.Duration // retry
 	record  []byte        // retry: the new record; bury: the post-mortem; finish: what is kept
 	result  []byte        // settle: encoded; nil if there is none
+	then    []*item       // settle, finish: what follows
 	left    string        // retry: what it leaves if it is over; see leftBy
 	also    string        // bury: what is counted beside the death: failed, expired
 	unrun   bool          // release: its handler was not called
@@ -57,7 +58,9 @@ func (r *run) conclude(err error) (out *outcome) {
 		out.event = r.event(out.err)
 	}()
 	if err == nil {
-		return r.done()
+		if err = r.handedOn(); err == nil {
+			return r.done()
+		}
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):

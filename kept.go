@@ -16,13 +16,18 @@ import (
 // producer wrote has not been checked.
 func keptFor(rec *record.Record) int64 { return ceilMillis(min(max(rec.Retain, 0), maxWait)) }
 
-// seal has the record of a job that is kept go with its end. With a retry goes how it
-// ended, should it turn out to be over, since another waits behind it.
+// seal has what a job leaves go with its end: its record, if that is kept, and what
+// follows it. With a retry goes how it ended, should it turn out to be over, since
+// another waits behind it.
 func (o *outcome) seal() {
 	if o.verb == verbRetry && o.run.rec.Unique != nil {
 		o.left = leftBy(o.run.rec, StateDiscarded, o.run.feed.now())
 	}
-	if o.verb != verbSettle || keptFor(o.run.rec) == 0 {
+	kept := keptFor(o.run.rec) > 0
+	if o.verb != verbSettle || !kept && len(o.then) == 0 {
+		return
+	}
+	if o.verb = verbFinish; !kept {
 		return
 	}
 	state := StateDone // also if it was skipped
@@ -30,8 +35,9 @@ func (o *outcome) seal() {
 		state = s
 	}
 	rec := *o.run.rec
+	rec.Then = nil // it has followed, or never will
 	rec.End = &record.End{State: string(state), At: o.run.feed.now().UnixMilli(), Result: o.result, HasResult: o.result != nil}
-	o.verb, o.record = verbFinish, rec.Append(nil)
+	o.record = rec.Append(nil)
 }
 
 // leftBy is what a script is told that has the record of a job itself: for how long it

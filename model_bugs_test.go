@@ -96,6 +96,15 @@ var modelBugs = []modelBug{
 	{"a job that is put back is kept", "retry", "    local at = from + tonumber", "    bodies[#bodies + 1] = id bodies[#bodies + 1] = 'x' times[#times + 1] = '1' times[#times + 1] = id kept_write(KEYS[10], KEYS[11], {}, bodies, times)\n    local at = from + tonumber"},
 	{"what is left does not say how it ended", "", ".. field_text ..", ".. '' .."},
 	{"forget leaves the time", "forget", "redis.call('ZREM', KEYS[2], ARGV[i])", ""},
+	// What follows.
+	{"nothing follows", "finish", "if follow then follow() end", ""},
+	{"what follows is not counted", "finish", "if follow then follow_count() end", ""},
+	{"what was lost is followed", "finish", "    for word_at = from + 7, (places[i + 1] or at) - 1 do list[#list + 1] = ARGV[word_at] end\n  end", "  end for word_at = from + 7, (places[i + 1] or at) - 1 do list[#list + 1] = ARGV[word_at] end"},
+	{"a follow-up finds its key held by the one that ends", "finish", "ending[id] = true", "local _ = id"},
+	{"a follow-up takes a key from who waits behind it", "finish", "holder = next_id", "holder = nil"},
+	{"a follow-up heeds no window", "finish", "elseif till <= now then", "else"},
+	{"a follow-up parks behind a job that ends", "finish", "change = ''\n", "\n"},
+	{"follow-ups push too many tokens", "finish", "plan.waiting = redis.call('LLEN', KEYS[9])", ""},
 	// Replacing, and waiting behind who runs.
 	{"a job behind another is not let go when that is done", "settle", "unique_pass_all(passes, KEYS[2], KEYS[8], KEYS[9], waiting, now)", ""},
 	{"nor when it is dead", "bury", "passes[#passes + 1] = { key, till, next_id }", "frees[#frees + 1] = { key, till }"},

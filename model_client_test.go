@@ -115,22 +115,27 @@ func (x *modelMachine) enqueue() error {
 			keys = append(keys, k.unique(it.key))
 			unique = len(keys) - 10
 		}
-		how := ""
-		if it.when != 0 || unique > 0 {
-			how = fmt.Sprintf("%c %d %d %d %c %d", max(it.when, 'a'), it.ms, it.priority, unique, max(it.mode, 'd'), it.window)
-			if it.when == 0 {
-				how = "d" + how[1:]
-			}
-			if it.change != 0 {
-				how += " " + string(it.change)
-			}
-		}
 		items = append(items, it)
-		args = append(args, fmt.Sprint(it.low), it.record, how)
+		args = append(args, fmt.Sprint(it.low), it.record, it.how(unique))
 	}
 	want := x.m.enqueue(items)
 	x.say("%s", want)
 	return x.ask(l, "enqueue", want, keys, args...)
+}
+
+// how is what a script is told of how an item waits.
+func (it *modelItem) how(unique int) string {
+	if it.when == 0 && unique == 0 {
+		return ""
+	}
+	how := fmt.Sprintf("%c %d %d %d %c %d", max(it.when, 'a'), it.ms, it.priority, unique, max(it.mode, 'd'), it.window)
+	if it.when == 0 {
+		how = "d" + how[1:]
+	}
+	if it.change != 0 {
+		how += " " + string(it.change)
+	}
+	return how
 }
 
 // enqueueOne goes through Queue, which makes the low half of the id itself.

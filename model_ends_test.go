@@ -36,16 +36,22 @@ func (m *modelQueue) fence(refs []modelRef) []byte {
 func (m *modelQueue) settle(refs []modelRef) string {
 	marks := m.fence(refs)
 	var kept []modelKept
+	var then []modelItem
+	passed := map[string]bool{} // keys that the end of their holder gave to another
 	for i, r := range refs {
 		if marks[i] == 'c' && r.counter != "discarded" {
 			marks[i] = 'k' // done is done
 		}
 		if marks[i] == 'k' {
 			j := m.jobs[r.id]
+			if u := m.uniques[j.key]; u.holder == j.id && u.next != "" {
+				passed[j.key] = true
+			}
+			then = append(then, r.then...)
 			if m.end(j, modelGone); r.counter == "done" {
 				m.markDone(j)
 			}
-			if r.record != "" {
+			if r.record != "" && r.number > 0 {
 				kept = append(kept, modelKept{r.id, r.record, m.ms() + r.number})
 			}
 			if m.count(r.counter, 1); r.counter == "skipped" {
@@ -56,7 +62,15 @@ func (m *modelQueue) settle(refs []modelRef) string {
 	if len(kept) > 0 {
 		m.keep(2*len(kept)+16, kept...)
 	}
-	return string(marks)
+	if len(then) == 0 {
+		return string(marks)
+	}
+	for i := range then {
+		if passed[then[i].key] {
+			then[i].change = 0 // who waits behind has the key, and keeps it
+		}
+	}
+	return string(marks) + " " + m.enqueue(then)
 }
 
 func (m *modelQueue) retry(refs []modelRef) string {

@@ -28,10 +28,10 @@ var modelVerbs = []modelVerb{
 		func(r modelRef, held string) []any { return []any{r.counter, held + r.window(held)} }},
 	{"finish", (*modelQueue).settle,
 		func(k *keyspace) []string {
-			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake, k.done, k.doneAt}
+			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake, k.done, k.doneAt, k.prio}
 		}, true,
 		func(r modelRef, held string) []any {
-			return []any{r.counter, held + r.window(held), r.record, r.number}
+			return append([]any{r.counter, held + r.window(held), r.record, r.number, len(r.then)}, r.words...)
 		}},
 	{"retry", (*modelQueue).retry,
 		func(k *keyspace) []string {
@@ -81,6 +81,9 @@ func (x *modelMachine) finish() error {
 		if v.name == "settle" || v.name == "finish" || v.name == "bury" || v.name == "retry" {
 			keys, held = x.places(keys, fixed, j)
 		}
+		if v.name == "finish" && r.counter == "done" {
+			keys = x.followUps(&r, keys, fixed)
+		}
 		refs = append(refs, r)
 		args = append(append(args, r.id, r.token), v.args(r, held)...)
 	}
@@ -116,7 +119,7 @@ func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
 		r.counter = modelPickOne(x, "counter", "done", "done", "skipped", "discarded", "cancelled")
 	case "finish":
 		r.counter = modelPickOne(x, "counter", "done", "done", "skipped", "discarded", "cancelled")
-		r.number = int64(modelPickOne(x, "kept for", 1, 2000, 4000, 60000))
+		r.number = int64(modelPickOne(x, "kept for", 0, 1, 2000, 4000, 60000))
 		rec.End = &record.End{State: r.counter, At: x.m.ms(), HasResult: true}
 		r.record = string(rec.Append(nil))
 	case "retry":

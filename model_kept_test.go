@@ -150,3 +150,22 @@ func (x *modelMachine) get(text string, k modelKept) error {
 	}
 	return nil
 }
+
+// followUps draws what follows a job that was done, and adds their keys to its call.
+func (x *modelMachine) followUps(r *modelRef, keys []string, fixed int) []string {
+	if len(x.m.state()) > 150 {
+		return keys
+	}
+	for range max(0, x.roll(5, "follow-ups")-2) {
+		x.nonce++
+		it, _ := x.item(1<<63 + uint64(1000+x.nonce))
+		unique := 0
+		if it.key != "" {
+			keys = append(keys, x.q.keys.unique(it.key))
+			unique = len(keys) - fixed
+		}
+		r.then = append(r.then, it)
+		r.words = append(r.words, fmt.Sprint(it.low), it.record, it.how(unique))
+	}
+	return keys
+}

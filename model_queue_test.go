@@ -97,11 +97,13 @@ type modelItem struct {
 // that one wants of it.
 type modelRef struct {
 	id, token string
-	record    string // retry, bury; progress: what is noted
-	number    int64  // retry: delay; extend: visibility; bury: failed attempts; release: 1 if it was not run; finish: ms to keep it
-	counter   string // settle, finish, retry
-	field     []byte // retry: what its record says if it is over, and kept for
-	retain    int64  // so many ms; 0: it is not
+	record    string      // retry, bury; progress: what is noted
+	number    int64       // retry: delay; extend: visibility; bury: failed attempts; release: 1 if it was not run; finish: ms to keep it
+	counter   string      // settle, finish, retry
+	field     []byte      // retry: what its record says if it is over, and kept for
+	retain    int64       // so many ms; 0: it is not
+	then      []modelItem // finish: what follows
+	words     []any       // finish: as the script is told of them
 }
 
 func newModelQueue(us int64, maxBytes int) *modelQueue {

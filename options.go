@@ -99,6 +99,8 @@ type settings struct {
 	unique      *Unique
 	idempotency *Idempotency
 	retain      time.Duration // 0: not given
+	then        []Then
+	chain       []follower // what then comes to
 	policy      policy
 	given       given
 }
@@ -166,6 +168,9 @@ func resolve(call, typ []Option) (settings, error) {
 	}
 	if s.idempotency == nil {
 		s.idempotency = t.idempotency
+	}
+	if s.then == nil {
+		s.then = t.then
 	}
 	if s.retain == 0 {
 		s.retain = t.retain

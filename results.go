@@ -51,9 +51,14 @@ func HandleResult[T Args, R any](w *Worker, fn func(context.Context, *Job[T]) (R
 
 // staged is what a handler wants to be stored with its success.
 type staged struct {
+	run    *run
 	mu     sync.Mutex
 	result any
 	given  bool
+	then   []*item // follow-ups in the same queue, and how many bytes they have
+	bytes  int
+	onward []onward // follow-ups in other queues
+	errs   []error  // of follow-ups that cannot be
 }
 
 // SetResult says what the result of the job is, if this run succeeds. It is stored
@@ -81,7 +86,9 @@ func (r *run) done() *outcome {
 	if err != nil {
 		return r.bury(ReasonPermanent, err, true)
 	}
-	return &outcome{run: r, verb: verbSettle, counter: "done", result: result}
+	r.staged.mu.Lock()
+	defer r.staged.mu.Unlock()
+	return &outcome{run: r, verb: verbSettle, counter: "done", result: result, then: r.followers()}
 }
 
 // result is the staged result, encoded, or nil: there is none, or nobody to see it.

@@ -1,6 +1,9 @@
 package pawl
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // verb is a script that ends a run; each has a lane of its own in a feed.
 type verb int
@@ -76,15 +79,16 @@ func (t *track) refork(v verb, p *pendingCall) {
 func (f *feed) group(t *track, v verb) *pendingCall {
 	p := &pendingCall{}
 	rest := f.finished[:0]
-	bytes := 0
+	items, bytes := 0, 0
 	for _, out := range f.finished {
-		if out.verb != v || len(p.outs) == maxCallRuns || !fits(len(p.outs), bytes, 1, len(out.record)) {
+		if out.verb != v || len(p.outs) == maxCallRuns || !fits(items, bytes, out.items(), out.size()) {
 			rest = append(rest, out)
 			continue
 		}
 		p.outs = append(p.outs, out)
 		out.run.sent = true
-		bytes += len(out.record)
+		items += out.items()
+		bytes += out.size()
 	}
 	clear(f.finished[len(rest):])
 	f.finished = rest
@@ -102,7 +106,7 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 	case verbSettle:
 		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake}
 	case verbFinish:
-		c.script, c.keys = scriptFinish, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake, k.done, k.doneAt}
+		c.script, c.keys = scriptFinish, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake, k.done, k.doneAt, k.prio}
 		c.args = append(c.args, k.ended())
 	case verbRetry:
 		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key, k.done, k.doneAt}
@@ -122,6 +126,7 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 			c.args = append(c.args, out.counter, out.holds(c, k, fixed))
 		case verbFinish:
 			c.args = append(c.args, out.counter, out.holds(c, k, fixed), out.record, keptFor(out.run.rec))
+			out.addTo(c, k, fixed)
 		case verbRetry:
 			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed), out.left)
 		case verbBury:
@@ -210,7 +215,8 @@ func (f *feed) afterRound(t *track, failure error) bool {
 // apply does what the answer of a verb says of each outcome, and returns what
 // the hooks are to be told of it.
 func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
-	marks, err := p.call.text()
+	text, err := p.call.text()
+	marks, added, _ := strings.Cut(text, " ") // of the jobs that follow, if any do
 	if err != nil || len(marks) != len(p.outs) {
 		// Another's call in this lane: it cannot be, and a new lane mends it.
 		f.worker.client.log.Error("pawl: a script's answer makes no sense", "queue", f.q.name,
@@ -218,6 +224,9 @@ func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 		t.refork(v, p)
 		t.pending[v] = p
 		return nil
+	}
+	if v == verbFinish {
+		news = f.tellAdded(p, marks, added)
 	}
 	for i, out := range p.outs {
 		switch {

@@ -58,7 +58,7 @@ func newRun(f *feed, l leased) *run {
 	r.rec, r.bad = l.decode()
 	id, _ := jobid.FromText(l.id)
 	r.job = rawJob(f.q, id, r.rec)
-	r.job.Crashes, r.job.staged = l.crashes, &r.staged
+	r.job.Crashes, r.job.staged, r.staged.run = l.crashes, &r.staged, r
 	r.job.Run = fence(l.token)
 	r.progress.run, r.progress.said, r.progress.stored = r, l.said, l.said
 	r.job.progress = &r.progress

@@ -99,6 +99,16 @@ var writes = map[string]func(r *rig) shot{
 		h := r.unique("a", "d 0 0 1 d 60000")
 		return r.finishShot("done", "a", h)
 	},
+	"finish with follow-ups": func(r *rig) shot {
+		h := r.unique("a", "d 0 0 1 d 0")
+		return r.finishThen(0, "done", "a", []string{"b"}, []newJob{{rec(), ""}, {rec(long), "d 5000 0 0 d 0"}, {rec(priority(7)), "d 0 7 0 d 0"},
+			{rec(), "d 0 0 2 d 60000"}, {rec(), "d 0 0 1 d 0"}}, h)
+	},
+	"finish that is lost, with follow-ups": func(r *rig) shot {
+		h := r.one()
+		r.lost(h, "second")
+		return r.finishThen(60_000, "done", "", nil, []newJob{{rec(), ""}, {rec(priority(7)), "d 0 7 0 d 0"}}, h)
+	},
 	"finish that lets others go": func(r *rig) shot {
 		for range 3 {
 			h := r.one()

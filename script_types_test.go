@@ -78,6 +78,12 @@ func (r *rig) unneeded(name, script, key string) bool {
 	if (script == "cancel" || script == "retry") && !strings.Contains(name, "kept") && (key == r.k.done || key == r.k.doneAt) {
 		return true
 	}
+	if script == "finish" && !strings.Contains(name, "with follow-ups") && key == r.k.prio || name == "finish that is lost, with follow-ups" {
+		return slices.Contains([]string{r.k.prio, r.k.due, r.k.wake}, key)
+	}
+	if name == "finish with follow-ups" {
+		return false
+	}
 	ends := script == "settle" || script == "finish" || script == "bury"
 	return ends && !strings.Contains(name, "parked") && (key == r.k.due || key == r.k.wake)
 }

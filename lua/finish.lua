@@ -1,4 +1,5 @@
--- finish: settle for jobs that leave something: a record that is kept for a while.
+-- finish: settle for jobs that leave something: a record that is kept for a while, jobs
+-- that follow, or both.
 --
 -- KEYS[1] jobs    stream, fresh jobs
 -- KEYS[2] held    hash, id -> record
@@ -11,14 +12,18 @@
 -- KEYS[9] wake    list of tokens
 -- KEYS[10] done   hash, id -> record of a job that is over
 -- KEYS[11] done_at sorted set, score = ms until which it is kept
--- KEYS[12..]      unique and idempotency keys
+-- KEYS[12] prio   sorted set, score = priority and ms
+-- KEYS[13..]      unique and idempotency keys, those of the jobs that follow too
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] channel on which the ends of kept jobs are told
--- ARGV[3..]       per job: id, token, counter and the indexes of its keys in KEYS[12..]
---                 as settle has them, the record to keep, and for how many ms
+-- ARGV[3..]       per job: id, token, counter and the indexes of its keys in KEYS[13..]
+--                 as settle has them, the record to keep, and for how many ms (0: it is
+--                 not); the number of jobs that follow, and for each of these: low half
+--                 of its id, record, and how it waits, as enqueue has them
 --
 -- returns "stale" | a letter per job: "k" ended, "c" to be cancelled instead of
--- discarded (nothing done; the caller settles it so), "l" lost
+-- discarded (nothing done; the caller settles it so), "l" lost; if jobs have followed,
+-- then " " and what enqueue would answer of them
 -- include: time
 -- include: lane
 -- include: runs
@@ -36,31 +41,71 @@ redis.call('XLEN', KEYS[1])
 redis.call('HLEN', KEYS[2])
 redis.call('HLEN', KEYS[5])
 redis.call('HLEN', KEYS[10])
-local now = math.floor(now_us() / 1000)
+local us = now_us()
+local now = math.floor(us / 1000)
 local minute = minute_turned(KEYS[6], now)
 
-local ids, tokens = {}, {}
-for i = 3, #ARGV, 6 do
-  ids[#ids + 1] = ARGV[i]
-  tokens[#tokens + 1] = ARGV[i + 1]
+local ids, tokens, places, at = {}, {}, {}, 3
+while ARGV[at] do
+  ids[#ids + 1] = ARGV[at]
+  tokens[#tokens + 1] = ARGV[at + 1]
+  places[#places + 1] = at
+  at = at + 7 + 3 * tonumber(ARGV[at + 6])
 end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
-local ended, counts, bodies, times = {}, {}, {}, {}
+local ended, counts, told, bodies, times, list = {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local counter, word, kept_record, ms = ARGV[6 * i - 1], ARGV[6 * i], ARGV[6 * i + 1], tonumber(ARGV[6 * i + 2])
+  local from = places[i]
+  local counter, word, kept_record, ms = ARGV[from + 2], ARGV[from + 3], ARGV[from + 4], tonumber(ARGV[from + 5])
   -- What is done is done, whoever has cancelled it.
   if marks[i] == 'c' and counter ~= 'discarded' then marks[i] = 'k' end
   if marks[i] == 'k' then
     ended[#ended + 1] = id
     counts[counter] = (counts[counter] or 0) + 1
-    if word ~= '0' then keys_end(id, word, 11) end
-    bodies[#bodies + 1] = id
-    bodies[#bodies + 1] = kept_record
-    times[#times + 1] = num(now + ms)
-    times[#times + 1] = id
+    if word ~= '0' then keys_end(id, word, 12) end
+    if ms > 0 then
+      told[#told + 1] = id
+      bodies[#bodies + 1] = id
+      bodies[#bodies + 1] = kept_record
+      times[#times + 1] = num(now + ms)
+      times[#times + 1] = id
+    end
+    for word_at = from + 7, (places[i + 1] or at) - 1 do list[#list + 1] = ARGV[word_at] end
   end
 end
-local stale = kept_stale(KEYS[11], #ended, now, 2 * #ended + 16)
+local stale = kept_stale(KEYS[11], #told, now, 2 * #told + 16)
+
+local answer = table.concat(marks)
+local follow, follow_count
+if #list > 0 then
+  -- include: head
+  -- include: parked
+  -- include: unique_take
+  -- include: wake
+  -- include: add
+  local ending = {}
+  for _, id in ipairs(ended) do ending[id] = true end
+  for i = 3, #list, 3 do
+    -- A key that something else has made must not hold up the end of the job: without
+    -- it, its follow-up is one too many at the worst.
+    local unique = tonumber(string.match(list[i], '^%a %d+ %d (%d+)') or '0')
+    if unique > 0 and unique_mistyped(KEYS[12 + unique]) then
+      list[i] = string.gsub(list[i], '^(%a %d+ %d )%d+', '%10')
+    end
+  end
+  local keys = { jobs = KEYS[1], held = KEYS[2], due = KEYS[8], prio = KEYS[12], leases = KEYS[3],
+    runs = KEYS[4], meta = KEYS[5], wake = KEYS[9], unique = 12 }
+  local meta = redis.call('HMGET', KEYS[5], 'last', 'n:enqueued')
+  local plan = add_plan(keys, list, 1, #list / 3, us, meta[1], ending)
+  if type(plan) == 'string' then return redis.error_reply(plan) end
+  follow = function() add_write(keys, plan) end
+  follow_count = function()
+    plan.waiting = redis.call('LLEN', KEYS[9])
+    add_count(keys, plan, meta[2])
+  end
+  answer = answer .. ' ' .. num(plan.first) .. ' ' .. table.concat(plan.marks)
+  if #plan.holders > 0 then answer = answer .. ' ' .. table.concat(plan.holders, ' ') end
+end
 
 local waiting = 0
 if #passes > 0 then
@@ -87,15 +132,16 @@ if #ended > 0 then
     -- include: unique_pass
     unique_pass_all(passes, KEYS[2], KEYS[8], KEYS[9], waiting, now)
   end
-  kept_write(KEYS[10], KEYS[11], stale, bodies, times)
+  if follow then follow() end
+  if #told > 0 then kept_write(KEYS[10], KEYS[11], stale, bodies, times) end
   minute_note(KEYS[6], KEYS[5], minute)
   for counter, count in pairs(counts) do
     tally(KEYS[5], 'n:' .. string.lower(counter), count)
     if counter == 'skipped' then tally(KEYS[5], 'n:done', count) end
   end
-  ended_tell(ARGV[2], ended)
+  if follow then follow_count() end
+  ended_tell(ARGV[2], told)
 end
 if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
-local answer = table.concat(marks)
 lane_keep(KEYS[7], ARGV[1], answer)
 return answer

@@ -113,3 +113,23 @@ func TestErrorTextsAreWhatAnyDatabaseKeeps(t *testing.T) {
 type textError string
 
 func (e textError) Error() string { return string(e) }
+
+// Follow-ups travel with a row, and theirs with them, whatever their Unique says.
+func TestFollowUpsComeBackAsTheyWere(t *testing.T) {
+	t.Parallel()
+	last := pawl.Then{Args: pawl.Raw{Name: "last"}, Options: []pawl.Option{pawl.Unique{OnDuplicate: pawl.RunLatestAfter}, pawl.Idempotency{Key: "once", Window: time.Hour}}}
+	next := pawl.Then{Args: pawl.Raw{Name: "next", Payload: []byte("\xff\x00")}, Options: []pawl.Option{pawl.Delay(time.Minute), pawl.Unique{Key: "k"}, last, pawl.MaxAttempts(2)}}
+	given := []pawl.Option{pawl.Unique{For: 24 * time.Hour}, next, last}
+	raw, want, err := pawl.Config{}.Prepare(t.Context(), "q", pawl.Raw{Name: "kind"}, given...)
+	require.NoError(t, err)
+	got := through(t, time.Hour, want...)
+	again, options, err := pawl.Config{}.Prepare(t.Context(), "q", raw, got...)
+	require.NoError(t, err)
+	require.Equal(t, raw, again)
+	require.Equal(t, want, options, "their delays count from the acknowledgement, however old the row is")
+
+	_, err = store([]pawl.Option{pawl.Then{Args: pawl.Raw{Name: "k"}, Options: []pawl.Option{pawl.Unique{Key: "\xff"}}}})
+	require.ErrorIs(t, err, pawl.ErrInvalid)
+	_, err = store([]pawl.Option{pawl.Then{Args: &pawl.Raw{Name: "x"}}})
+	require.ErrorIs(t, err, pawl.ErrInvalid)
+}

@@ -39,6 +39,8 @@ func compare(o pawl.Option, want *record.Record, job waitingJob) (same bool, has
 		return want.ExpireIn == got.ExpireIn, own(got.ExpireIn)
 	case pawl.Retain:
 		return want.Retain == got.Retain, own(got.Retain)
+	case pawl.Then: // of all that were given, as their order counts
+		return reflect.DeepEqual(want.Then, got.Then), fmt.Sprintf("%d follow-ups, which have other records", len(got.Then))
 	case pawl.Unique:
 		return reflect.DeepEqual(want.Unique, got.Unique), ownUnique(got.Unique)
 	case pawl.Idempotency:
