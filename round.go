@@ -215,8 +215,11 @@ func (f *feed) afterRound(t *track, failure error) bool {
 // apply does what the answer of a verb says of each outcome, and returns what
 // the hooks are to be told of it.
 func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
-	text, err := p.call.text()
-	marks, added, _ := strings.Cut(text, " ") // of the jobs that follow, if any do
+	marks, err := p.call.text()
+	added := "" // what is said of the jobs that follow
+	if v == verbFinish {
+		marks, added, _ = strings.Cut(marks, " ")
+	}
 	if err != nil || len(marks) != len(p.outs) {
 		// Another's call in this lane: it cannot be, and a new lane mends it.
 		f.worker.client.log.Error("pawl: a script's answer makes no sense", "queue", f.q.name,
