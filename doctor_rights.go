@@ -57,7 +57,7 @@ return said
 var (
 	workProbes = []string{
 		"DEL KEY", "GET KEY", "HDEL KEY f", "HEXISTS KEY f", "HGET KEY f", "HINCRBY KEY f 1", "HLEN KEY", "HMGET KEY f",
-		"HRANDFIELD KEY", "HSCAN KEY 0", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1", "PEXPIREAT KEY 1", "SET KEY v", "TIME",
+		"HRANDFIELD KEY", "HSCAN KEY 0", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1", "PEXPIREAT KEY 1", "PUBLISH KEY m", "SET KEY v", "TIME",
 		"XADD KEY * f v", "XDEL KEY 1-1", "XLEN KEY", "XRANGE KEY - +", "XREVRANGE KEY + -", "ZADD KEY 1 m", "ZCARD KEY",
 		"ZCOUNT KEY 0 1", "ZMSCORE KEY m", "ZRANGE KEY 0 1", "ZRANGEBYSCORE KEY 0 1", "ZREM KEY m", "ZSCAN KEY 0",
 		"ZSCORE KEY m",
@@ -83,8 +83,8 @@ func (c *Client) rights(ctx context.Context, all bool) Finding {
 
 // trial is what the server said to those who tried.
 type trial struct {
-	script, probe, list, pop error    // refusals of whole calls
-	lacks                    []string // commands that the user may not run
+	script, probe, list, pop, hear error    // refusals of whole calls
+	lacks                          []string // commands that the user may not run
 }
 
 func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
@@ -97,7 +97,7 @@ func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
 	look := &call{script: scriptDeaths, keys: []string{k.dead}, args: []any{"+", "-"}}
 	if all {
 		probes, listProbes = slices.Concat(workProbes, lookProbes), slices.Concat(workListProbes, lookListProbes)
-		look = &call{script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta}}
+		look = &call{script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}}
 	}
 	var t trial
 	var err error
@@ -140,6 +140,14 @@ func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
+	if all { // a worker waits for no job
+		_, t.hear, err = consult(ctx, func(ctx context.Context) (any, error) {
+			return nil, mayHear(ctx, c.rdb, k.ended())
+		})
+		if err != nil {
+			return Finding{}, err
+		}
+	}
 	return t.judge(c.namespace, k.prefix), nil
 }
 
@@ -164,6 +172,8 @@ func (t *trial) judge(namespace, tried string) Finding {
 		return wrong("a script of pawl fails (%v): use a server that runs EVALSHA as Redis does, and a namespace whose keys nothing else makes", t.script)
 	case t.probe != nil:
 		return notKnown("a script that reads runs; only Redis 7 or newer tells whether those that write may, without a write: enqueue a job to see")
+	case t.hear != nil && forbids(t.hear.Error()):
+		return wrong("the user may not subscribe to what tells that jobs have ended (%v), so that Wait asks again and again: give it the ACL rules +subscribe +unsubscribe &%s", t.hear, keys)
 	}
 	return good("the user may run all that pawl sends, on the keys %s* and %s", tried, list)
 }

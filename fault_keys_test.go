@@ -222,6 +222,9 @@ func everyVerb(t *testing.T, f *faulty) {
 			// A lease without a job, by a hand edit.
 			return f.Direct.ZAdd(context.WithoutCancel(ctx), keys("leases"), redis.Z{Score: 1, Member: "0-0"}).Err()
 		case n == 100:
+			if err := job.Progress(ctx, 50, "half"); err != nil {
+				return err
+			}
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
@@ -295,6 +298,11 @@ func look(t *testing.T, ctx context.Context, f *faulty, q *pawl.Queue) {
 	require.NoError(t, err)
 	_, err = f.Client.Workers(ctx)
 	require.NoError(t, err)
+	for job, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
+		require.NoError(t, err)
+		_, err = q.Wait(ctx, job.ID)
+		require.ErrorAs(t, err, new(*pawl.JobError))
+	}
 	_, err = q.Check(ctx)
 	require.NoError(t, err)
 }

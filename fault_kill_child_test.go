@@ -48,10 +48,11 @@ var deeds = map[string]func(context.Context, victim, *redis.Client, int) error{
 	"give up": func(context.Context, victim, *redis.Client, int) error { return pawl.Permanent(errors.New("no")) },
 	"exit":    func(context.Context, victim, *redis.Client, int) error { os.Exit(3); return nil },
 	"heed":    func(ctx context.Context, _ victim, _ *redis.Client, _ int) error { <-ctx.Done(); return ctx.Err() },
-	"ignore": func(ctx context.Context, _ victim, _ *redis.Client, _ int) error {
-		<-ctx.Done()
-		fmt.Println("cause", context.Cause(ctx))
-		select {}
+	"ignore":  ignore,
+	"tell": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
+		job, _ := pawl.FromContext(ctx)
+		_ = job.Progress(ctx, 50, "half")
+		return ignore(ctx, v, rdb, n)
 	},
 	"work": func(ctx context.Context, v victim, _ *redis.Client, _ int) error {
 		select {
@@ -64,6 +65,18 @@ var deeds = map[string]func(context.Context, victim, *redis.Client, int) error{
 	"effect": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
 		return rdb.HIncrBy(ctx, effects(v.Queue), fmt.Sprint(n), 1).Err()
 	},
+	"follow": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
+		job, _ := pawl.FromContext(ctx)
+		follows(job, n, "other")
+		return rdb.HIncrBy(ctx, effects(v.Queue), fmt.Sprint(n), 1).Err()
+	},
+	"follow, then wait": func(ctx context.Context, _ victim, _ *redis.Client, n int) error {
+		job, _ := pawl.FromContext(ctx)
+		follows(job, n, "other")
+		fmt.Println("effect", n)
+		<-ctx.Done()
+		return ctx.Err()
+	},
 	"effect, then wait": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
 		if err := rdb.HIncrBy(ctx, effects(v.Queue), fmt.Sprint(n), 1).Err(); err != nil {
 			return err
@@ -72,6 +85,12 @@ var deeds = map[string]func(context.Context, victim, *redis.Client, int) error{
 		<-ctx.Done()
 		return ctx.Err()
 	},
+}
+
+func ignore(ctx context.Context, _ victim, _ *redis.Client, _ int) error {
+	<-ctx.Done()
+	fmt.Println("cause", context.Cause(ctx))
+	select {}
 }
 
 // effects is the key outside of pawl's where handlers count what they did.

@@ -25,8 +25,8 @@ func TestPrepareMakesTheSameJob(t *testing.T) {
 	moment := time.Date(2030, 3, 1, 12, 0, 0, 1, time.UTC)
 	for name, tc := range map[string]struct{ call, typ []Option }{
 		"no options":                    {},
-		"all of the call":               {call: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Header{"a", "1"}, Unique{Key: "k", For: 7, Until: UntilStarted, OnDuplicate: RejectDuplicate}, Idempotency{Key: "i"}, MaxAttempts(2), Timeout(NoTimeout), MaxCrashes(4), VisibilityTimeout(time.Second), Backoff{Steps: []time.Duration{1, 2}, Max: 9}}},
-		"all of the type":               {typ: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Unique{OnDuplicate: ReplaceWaiting}, Idempotency{"its", time.Hour}, MaxAttempts(2), Backoff{Factor: 2}}},
+		"all of the call":               {call: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Header{"a", "1"}, Unique{Key: "k", For: 7, Until: UntilStarted, OnDuplicate: RejectDuplicate}, Idempotency{Key: "i"}, Retain(time.Minute + 1), MaxAttempts(2), Timeout(NoTimeout), MaxCrashes(4), VisibilityTimeout(time.Second), Backoff{Steps: []time.Duration{1, 2}, Max: 9}}},
+		"all of the type":               {typ: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Unique{OnDuplicate: ReplaceWaiting}, Idempotency{"its", time.Hour}, Retain(time.Hour), MaxAttempts(2), Backoff{Factor: 2}}},
 		"a time":                        {call: []Option{At(moment)}, typ: []Option{Delay(time.Minute)}},
 		"a time long ago":               {call: []Option{At(time.Unix(0, 0))}},
 		"a delay of 0 over the type's":  {call: []Option{Delay(0), Priority(0)}, typ: []Option{Delay(time.Hour), Priority(9)}},

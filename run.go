@@ -35,6 +35,7 @@ type run struct {
 	started    time.Time
 	leasedAt   time.Time // by the server's clock
 	decided    bool      // the policy is known
+	staged     staged    // of the handler, for when it succeeds
 	unclaimed  bool      // its idempotency key is yet to be asked for
 	suspect    bool
 	slotless   bool // it came when there was no slot for it, and goes back
@@ -47,6 +48,8 @@ type run struct {
 	next     *relet    // a newer lease, that waits for that answer
 	endedAt  time.Time // when its context was seen to have ended
 	stuck    bool
+
+	progress progress
 }
 
 func newRun(f *feed, l leased) *run {
@@ -55,8 +58,10 @@ func newRun(f *feed, l leased) *run {
 	r.rec, r.bad = l.decode()
 	id, _ := jobid.FromText(l.id)
 	r.job = rawJob(f.q, id, r.rec)
-	r.job.Crashes = l.crashes
+	r.job.Crashes, r.job.staged, r.staged.run = l.crashes, &r.staged, r
 	r.job.Run = fence(l.token)
+	r.progress.run, r.progress.said, r.progress.stored = r, l.said, l.said
+	r.job.progress = &r.progress
 	r.own = w.handlers[r.rec.Kind]
 	r.ctx, r.cancel = context.WithCancelCause(w.base)
 	r.decided = r.own == nil || r.own.own == nil
@@ -282,6 +287,7 @@ func (r *run) reportLost() {
 	again := r.lost
 	r.lost = true
 	r.feed.mu.Unlock()
+	r.progress.lost.Store(true)
 	r.cancel(ErrLeaseLost)
 	if !again {
 		r.feed.worker.teller.tell(r.tellLost)

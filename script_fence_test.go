@@ -106,11 +106,14 @@ func TestACurrentHolderLeavesTheDocumentedState(t *testing.T) {
 	t.Parallel()
 	after := map[string]struct{ places, counters string }{
 		"settle":  {"", "done"},
+		"finish":  {"done done:at", "done"},
 		"retry":   {"held due", "retried failed"},
 		"snooze":  {"held due", "snoozed"},
 		"bury":    {"index dead", "dead failed"},
 		"release": {"jobs leases runs", "released"},
 		"extend":  {"jobs leases runs", ""},
+
+		"progress": {"jobs leases runs", ""},
 	}
 	holders := map[string]func(r *rig) hold{
 		"a lease that runs":                          func(r *rig) hold { return r.one() },
@@ -167,7 +170,8 @@ func TestAFlaggedHolderIsTold(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
 		for verb, want := range map[string]string{
-			"settle": "k", "discard": "c", "bury": "c", "release": "c", "extend": "c", "retry": "c", "snooze": "c",
+			"settle": "k", "discard": "c", "bury": "c", "release": "c", "extend": "c", "retry": "c", "snooze": "c", "progress": "c",
+			"finish": "k", "finish discarded": "c",
 		} {
 			t.Run(verb, func(t *testing.T) {
 				t.Parallel()
@@ -176,14 +180,18 @@ func TestAFlaggedHolderIsTold(t *testing.T) {
 				r.must("flagged", r.cancelShot("", h.id))
 				before := r.dump()
 				call := r.settleShot("discarded", "", h)
-				if verb != "discard" {
+				switch verb {
+				case "discard":
+				case "finish discarded":
+					call = r.finishShot("discarded", "", h)
+				default:
 					call = holderVerbs[verb](r, h)
 				}
 				r.must(want, call)
 				switch verb {
-				case "settle":
+				case "settle", "finish":
 					require.EqualValues(t, 1, r.counter("done"), "what was done stays done")
-				case "retry", "snooze", "bury", "discard":
+				case "retry", "snooze", "bury", "discard", "finish discarded":
 					require.Equal(t, before, r.dump(), "the caller settles it so")
 					r.must("k", r.settleShot("cancelled", "", h))
 					require.EqualValues(t, 1, r.counter("cancelled"))

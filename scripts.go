@@ -21,6 +21,7 @@ var (
 	scriptEnqueue = loadScript("enqueue")
 	scriptLease   = loadScript("lease")
 	scriptSettle  = loadScript("settle")
+	scriptFinish  = loadScript("finish")
 	scriptRetry   = loadScript("retry")
 	scriptBury    = loadScript("bury")
 	scriptClaim   = loadScript("claim")
@@ -31,6 +32,7 @@ var (
 	scriptDelete  = loadScript("delete")
 	scriptDeaths  = loadScript("deaths")
 	scriptInspect = loadScript("inspect")
+	scriptOver    = loadScript("over")
 	scriptStats   = loadScript("stats")
 	scriptWake    = loadScript("wake")
 	scriptStop    = loadScript("stop")
@@ -47,7 +49,10 @@ var (
 	scriptBeat       = loadScript("beat")
 	scriptMend       = loadScript("mend")
 	scriptUnpark     = loadScript("unpark")
+	scriptTrim       = loadScript("trim")
+	scriptForget     = loadScript("forget")
 	scriptWorkers    = loadScript("workers")
+	scriptProgress   = loadScript("progress")
 )
 
 // loadScript puts the files named by "-- include:" lines in the place of those
