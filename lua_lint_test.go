@@ -48,6 +48,13 @@ type luaLint struct {
 func lintVerb(name, source string, libs map[string]string) []string {
 	l := newLuaLint(name)
 	l.body(source)
+	l.includes(source, libs)
+	l.header(source)
+	return l.problems
+}
+
+// includes looks at the libraries that a file includes, and that these do.
+func (l *luaLint) includes(source string, libs map[string]string) {
 	for _, include := range includeLine.FindAllStringSubmatch(source, -1) {
 		text, ok := libs[include[1]]
 		if !ok {
@@ -57,9 +64,8 @@ func lintVerb(name, source string, libs map[string]string) []string {
 		lib := newLuaLint(include[1]) // its own problems are told once, by lintLib
 		lib.used, lib.dynamic = l.used, l.dynamic
 		lib.body(text)
+		l.includes(text, libs)
 	}
-	l.header(source)
-	return l.problems
 }
 
 // lintLib checks a file of lua/lib, which has no header.

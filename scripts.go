@@ -56,17 +56,22 @@ var (
 // missing file: that is a build that cannot work at all, found by any test.
 func loadScript(name string) *script {
 	var body strings.Builder
-	for line := range strings.Lines(readLua(name)) {
-		if lib, ok := strings.CutPrefix(strings.TrimSpace(line), "-- include: "); ok {
-			body.WriteString(withoutComments(readLua("lib/" + strings.TrimSpace(lib))))
-		} else {
-			body.WriteString(withoutComments(line))
-		}
-	}
+	include(&body, name)
 	s := &script{name: name}
 	s.set(body.String())
 	scripts[name] = s
 	return s
+}
+
+// include writes a file, and those that it names. None names one that names it.
+func include(body *strings.Builder, name string) {
+	for line := range strings.Lines(readLua(name)) {
+		if lib, ok := strings.CutPrefix(strings.TrimSpace(line), "-- include: "); ok {
+			include(body, "lib/"+strings.TrimSpace(lib))
+		} else {
+			body.WriteString(withoutComments(line))
+		}
+	}
 }
 
 func (s *script) set(body string) {

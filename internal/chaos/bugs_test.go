@@ -99,7 +99,7 @@ var plantedBugs = []struct {
 		plan: lose("redrive", "no reply", 10), only: "permanent doomed", want: []string{OneTombstone}},
 	{name: "redrive forgets the record", bugs: []Bug{{"redrive", "redis.call('HSET', KEYS[2], unpack(held))", ""}},
 		plan: calm, only: "permanent doomed", want: []string{NoLoss, OneState}},
-	{name: "a duplicate is counted twice", bugs: []Bug{{"enqueue", "'n:duplicate', #holders", "'n:duplicate', 2 * #holders"}},
+	{name: "a duplicate is counted twice", bugs: []Bug{{"enqueue", "'n:duplicate', #plan.holders", "'n:duplicate', 2 * #plan.holders"}},
 		plan: calm, only: "long", want: []string{Conservation}},
 	{name: "settle counts twice", bugs: []Bug{{"settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"}},
 		plan: kills, want: []string{Conservation}},
@@ -119,9 +119,9 @@ var plantedBugs = []struct {
 		plan: calm, only: "permanent", idem: true, want: []string{OneState}},
 	{name: "cancel answers and does nothing", bugs: []Bug{{"cancel", "erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })", ""}},
 		plan: calm, only: "doomed flaky snooze", want: []string{HonestErrors, Conservation}},
-	{name: "a delayed job has no record", bugs: []Bug{{"enqueue", "redis.call('HSET', KEYS[2], unpack(held))", ""}},
+	{name: "a delayed job has no record", bugs: []Bug{{"enqueue", "redis.call('HSET', keys.held, unpack(plan.held))", ""}},
 		plan: calm, want: []string{NoLoss}},
-	{name: "an enqueue is answered before it is made", bugs: []Bug{{"enqueue", "redis.call('XADD', KEYS[1], fresh[i], 'r', fresh[i + 1])", "if us % 16 > 0 then redis.call('XADD', KEYS[1], fresh[i], 'r', fresh[i + 1]) end"}},
+	{name: "an enqueue is answered before it is made", bugs: []Bug{{"enqueue", "redis.call('XADD', keys.jobs, fresh[i], 'r', fresh[i + 1])", "if plan.first % 16 > 0 then redis.call('XADD', keys.jobs, fresh[i], 'r', fresh[i + 1]) end"}},
 		plan: calm, want: []string{NoLoss}},
 }
 

@@ -156,3 +156,53 @@ func (v *reader) dead() *PostMortem {
 		Worker: v.string(), Build: v.string(), At: v.int64(), MaxAttempts: v.int(),
 	}
 }
+
+func putThen(b []byte, followers []Then) []byte {
+	for i := range followers {
+		var start int
+		b, start = begin(b, tagThen)
+		b = appendString(b, followers[i].How)
+		b = append(b, followers[i].Record...)
+		b = end(b, start)
+	}
+	return b
+}
+
+func (v *reader) then() Then {
+	return Then{How: v.string(), Record: part(v.rest())}
+}
+
+func putEnd(b []byte, e *End) []byte {
+	if e == nil {
+		return b
+	}
+	has := 0
+	if e.HasResult {
+		has = 1
+	}
+	b, start := begin(b, tagEnd)
+	b = appendString(b, e.State)
+	b = appendUint(b, e.At)
+	b = binary.AppendUvarint(b, uint64(len(e.Result)))
+	b = append(b, e.Result...)
+	b = appendUint(b, has)
+	return end(b, start)
+}
+
+func (v *reader) end() *End {
+	return &End{State: v.string(), At: v.int64(), Result: part(v.take(v.uvarint())), HasResult: v.int() > 0}
+}
+
+func putProgress(b []byte, p *Progress) []byte {
+	if p == nil {
+		return b
+	}
+	b, start := begin(b, tagProgress)
+	b = binary.BigEndian.AppendUint64(b, math.Float64bits(p.Percent))
+	b = appendString(b, p.Note)
+	return end(b, start)
+}
+
+func (v *reader) progress() *Progress {
+	return &Progress{Percent: v.float(), Note: v.string()}
+}

@@ -24,13 +24,18 @@ const (
 	tagSnoozes                  // int
 	tagSchedule                 // the bytes of the id
 	tagIdempotency              // key str, window ms
-	tagDead                     // reason str, error str, stack str, worker str, build str, at ms
+	tagDead                     // reason str, error str, stack str, worker str, build str, at ms, most attempts int
+	tagTick                     // ms
+	tagRetain                   // ms
+	tagThen                     // how str, a record until the end; one field each, in their order
+	tagEnd                      // state str, at ms, result str, has a result int (0 or 1)
+	tagProgress                 // percent as a big endian IEEE 754 double, note str
 
 	lastTag = iota
 )
 
 // repeated has the bits of the tags that may occur more than once.
-const repeated = 1<<tagHeader | 1<<tagFailure
+const repeated = 1<<tagHeader | 1<<tagFailure | 1<<tagThen
 
 // appendFields writes the known fields by rising tag. It is a list of calls and
 // not a table of functions: through a table the record would escape to the heap
@@ -53,6 +58,11 @@ func (r *Record) appendFields(b []byte) []byte {
 	b = putString(b, tagSchedule, r.Schedule)
 	b = putIdempotency(b, r.Idempotency)
 	b = putDead(b, r.Dead)
+	b = putInt(b, tagTick, r.Tick)
+	b = putMillis(b, tagRetain, r.Retain)
+	b = putThen(b, r.Then)
+	b = putEnd(b, r.End)
+	b = putProgress(b, r.Progress)
 	return b
 }
 
@@ -93,5 +103,15 @@ func (r *Record) setField(tag byte, v *reader) {
 		r.Idempotency = v.idempotency()
 	case tagDead:
 		r.Dead = v.dead()
+	case tagTick:
+		r.Tick = v.int64()
+	case tagRetain:
+		r.Retain = v.millis()
+	case tagThen:
+		r.Then = append(r.Then, v.then())
+	case tagEnd:
+		r.End = v.end()
+	case tagProgress:
+		r.Progress = v.progress()
 	}
 }

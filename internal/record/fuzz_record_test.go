@@ -23,7 +23,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 32, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0})
 	f.Add([]byte{1, 0, 1, 'k', 250, 0, 3, 1, 7, 200, 1, 'x', 2, 1, 5, 0, 'p'})
-	f.Add([]byte{1, 0, 1, 'k', 200, 1, 'b', 18, 0, 200, 1, 'a', 200, 0, 0}) // one unknown tag three times
+	f.Add([]byte{1, 0, 1, 'k', 200, 1, 'b', 100, 0, 200, 1, 'a', 200, 0, 0}) // one unknown tag three times
 	f.Add(slices.Concat([]byte{1, 0, 1, 'k', 1}, binary.AppendUvarint(nil, math.MaxUint64)))
 	// The most that a byte can cost: empty fields, steps, failures.
 	f.Add(slices.Concat([]byte{1, 0, 0}, bytes.Repeat([]byte{200, 0}, 300), []byte{0}))
@@ -93,8 +93,10 @@ func FuzzRoundTrip(f *testing.F) {
 			Idempotency: &record.Idempotency{Key: text, Window: wait},
 			Failures:    []record.Failure{{Attempt: int(n), At: ms, Took: wait, Text: text}, {}},
 			Redrives:    int(n), Snoozes: int(m), PutBacks: int(n), FirstFailedAt: ms, UnknownSince: m,
+			Tick: ms, Retain: wait, Then: []record.Then{{How: key, Record: payload}, {}},
+			End: &record.End{State: key, At: ms, Result: payload, HasResult: flag}, Progress: &record.Progress{Percent: factor, Note: text},
 			Dead:  &record.PostMortem{Reason: key, Error: text, Stack: key, Worker: text, Build: key, At: ms, MaxAttempts: int(m)},
-			Extra: []record.Field{{Tag: 200, Value: payload}, {Tag: 18, Value: []byte(key)}, {Tag: 1, Value: []byte("known, so not written")}},
+			Extra: []record.Field{{Tag: 200, Value: payload}, {Tag: 100, Value: []byte(key)}, {Tag: 1, Value: []byte("known, so not written")}},
 		}
 		b := r.Append([]byte("kept"))
 		require.Equal(t, "kept", string(b[:4]))
@@ -118,7 +120,10 @@ func nearest(r *record.Record) *record.Record {
 		*n = max(*n, 0)
 	}
 	w.Since, w.FirstFailedAt, w.UnknownSince = max(w.Since, 0), max(w.FirstFailedAt, 0), max(w.UnknownSince, 0)
-	w.ExpireIn = upToMilli(r.ExpireIn)
+	w.ExpireIn, w.Retain = upToMilli(r.ExpireIn), upToMilli(r.Retain)
+	w.Tick = max(w.Tick, 0)
+	w.Then = []record.Then{{How: r.Then[0].How, Record: orNone(r.Then[0].Record)}, {}}
+	w.End = &record.End{State: r.End.State, At: max(r.End.At, 0), Result: orNone(r.End.Result), HasResult: r.End.HasResult}
 	if w.Timeout = upToMilli(r.Timeout); r.Timeout < 0 {
 		w.Timeout = -1
 	}
@@ -138,7 +143,7 @@ func nearest(r *record.Record) *record.Record {
 	d := *r.Dead
 	d.At, d.MaxAttempts = max(d.At, 0), max(d.MaxAttempts, 0)
 	w.Dead = &d
-	w.Extra = []record.Field{{Tag: 18, Value: orNone(r.Extra[1].Value)}, {Tag: 200, Value: orNone(r.Extra[0].Value)}}
+	w.Extra = []record.Field{{Tag: 100, Value: orNone(r.Extra[1].Value)}, {Tag: 200, Value: orNone(r.Extra[0].Value)}}
 	return &w
 }
 

@@ -49,7 +49,8 @@ func fullRecord() *record.Record {
 		ExpireIn: 24 * time.Hour, Since: 1750000000000,
 		Unique:      &record.Unique{Key: "user:42", Until: 1, For: 10 * time.Minute, OnDuplicate: 2},
 		Idempotency: &record.Idempotency{Key: "pay:42", Window: 24 * time.Hour},
-		Schedule:    "nightly",
+		Schedule:    "nightly", Tick: 1750000000000,
+		Retain: time.Hour, Then: []record.Then{{How: "d 5", Record: []byte{1, 0, 1, 'k', 0}}},
 
 		Failures: []record.Failure{
 			{Attempt: 1, At: 1750000001000, Took: 1234567, Text: strings.Repeat("x", 130)},
@@ -60,7 +61,9 @@ func fullRecord() *record.Record {
 			Reason: "exhausted", Error: "timeout", Stack: "main.go:1",
 			Worker: "host-1", Build: "v1.2.3", At: 1750000099000, MaxAttempts: 8,
 		},
-		Extra: []record.Field{{Tag: 200, Value: []byte{1, 255}}, {Tag: 255}},
+		End:      &record.End{State: "done", At: 1750000099000, Result: []byte("7"), HasResult: true},
+		Progress: &record.Progress{Percent: 62.5, Note: "half"},
+		Extra:    []record.Field{{Tag: 200, Value: []byte{1, 255}}, {Tag: 255}},
 	}
 }
 

@@ -100,7 +100,7 @@ func (v *reader) float() float64 {
 	}
 	f := math.Float64frombits(binary.BigEndian.Uint64(b))
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		v.fail("a factor that is not finite")
+		v.fail("a number that is not finite")
 		return 0
 	}
 	return f

@@ -72,7 +72,10 @@ type Record struct {
 	Since       int64         // ms from which ExpireIn counts; 0: the time in the id
 	Unique      *Unique
 	Idempotency *Idempotency
-	Schedule    string // id of the schedule that made the job
+	Schedule    string        // id of the schedule that made the job
+	Tick        int64         // ms: the time of the schedule for which it was made
+	Retain      time.Duration // in ms: for how long it is kept once it is over
+	Then        []Then        // what follows it, in order
 
 	Failures      []Failure // oldest first
 	FirstFailedAt int64     // ms; outlives the failures that were cut off
@@ -81,6 +84,8 @@ type Record struct {
 	PutBacks      int         // times it was put back because its kind was unknown
 	UnknownSince  int64       // ms of the first of those
 	Dead          *PostMortem // only in the dead stream
+	End           *End        // only of a job that is over and kept
+	Progress      *Progress   // of the last run; only in the dead stream
 
 	// Extra holds the fields that this build does not know, by rising tag, the
 	// order kept among equal ones. They are written back as they were, so that
@@ -124,6 +129,26 @@ type Failure struct {
 	At      int64         // ms
 	Took    time.Duration // exact
 	Text    string
+}
+
+// Then is a job that is enqueued once this one is done.
+type Then struct {
+	How    string // "", at once, or "d <ms>", after a delay, or "a <ms>", at a time
+	Record []byte
+}
+
+// End is how a job ended that is kept.
+type End struct {
+	State     string // done, cancelled, discarded
+	At        int64  // ms
+	Result    []byte // nil when empty
+	HasResult bool   // an empty one is another thing than none
+}
+
+// Progress is what a run said of itself.
+type Progress struct {
+	Percent float64 // finite
+	Note    string
 }
 
 // PostMortem is why, when and where a job died.

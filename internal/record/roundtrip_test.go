@@ -52,6 +52,11 @@ func anyRecord() *rapid.Generator[*record.Record] {
 			Unique:        orNil(rapid.Ptr(anyUnique(), false)).Draw(t, "Unique"),
 			Idempotency:   orNil(rapid.Ptr(anyIdempotency(), false)).Draw(t, "Idempotency"),
 			Schedule:      anyText().Draw(t, "Schedule"),
+			Tick:          anyTime().Draw(t, "Tick"),
+			Retain:        anyMillis().Draw(t, "Retain"),
+			Then:          orNil(rapid.SliceOfN(anyThen(), 1, 4)).Draw(t, "Then"),
+			End:           orNil(rapid.Ptr(anyEnd(), false)).Draw(t, "End"),
+			Progress:      orNil(rapid.Ptr(anyProgress(), false)).Draw(t, "Progress"),
 			Failures:      orNil(rapid.SliceOfN(anyFailure(), 1, 10)).Draw(t, "Failures"),
 			FirstFailedAt: anyTime().Draw(t, "FirstFailedAt"),
 			Redrives:      anyInt().Draw(t, "Redrives"),
@@ -100,6 +105,29 @@ func anyBackoff() *rapid.Generator[record.Backoff] {
 			Jitter: anyInt().Draw(t, "Jitter"),
 			Steps:  orNil(rapid.SliceOfN(anyNanos(), 1, 20)).Draw(t, "Steps"),
 		}
+	})
+}
+
+func anyThen() *rapid.Generator[record.Then] {
+	return rapid.Custom(func(t *rapid.T) record.Then {
+		return record.Then{How: anyText().Draw(t, "How"), Record: anyBytes().Draw(t, "Record")}
+	})
+}
+
+func anyEnd() *rapid.Generator[record.End] {
+	return rapid.Custom(func(t *rapid.T) record.End {
+		return record.End{
+			State:     anyText().Draw(t, "State"),
+			At:        anyTime().Draw(t, "At"),
+			Result:    anyBytes().Draw(t, "Result"),
+			HasResult: rapid.Bool().Draw(t, "HasResult"),
+		}
+	})
+}
+
+func anyProgress() *rapid.Generator[record.Progress] {
+	return rapid.Custom(func(t *rapid.T) record.Progress {
+		return record.Progress{Percent: rapid.Float64().Draw(t, "Percent"), Note: anyText().Draw(t, "Note")}
 	})
 }
 
