@@ -59,7 +59,7 @@ func (c *checker) walk() error {
 	}
 	k := &c.q.keys
 	return errors.Join(
-		c.uniques(uniques), c.marks(marks),
+		c.uniques(uniques), c.marks(marks), c.schedules(),
 		c.stream(node, k.jobs), c.stream(node, k.dead),
 		c.scan(k.held, func(cursor uint64) ([]string, uint64, error) {
 			return node.HScan(c.ctx, k.held, cursor, "", checkPage).Result()

@@ -16,7 +16,7 @@ import (
 type outcome struct {
 	run     *run
 	verb    verb
-	counter string        // settle: done, skipped, discarded, cancelled; retry: retried, snoozed
+	counter string        // settle: done, canary, skipped, discarded, cancelled; retry: retried, snoozed
 	delay   time.Duration // retry
 	record  []byte        // retry: the new record; bury: the post-mortem
 	also    string        // bury: what is counted beside the death: failed, expired
@@ -55,7 +55,11 @@ func (r *run) conclude(err error) (out *outcome) {
 		out.event = r.event(out.err)
 	}()
 	if err == nil {
-		return &outcome{run: r, verb: verbSettle, counter: "done"}
+		counter := "done"
+		if r.rec.Kind == canaryName {
+			counter = canaryCounter
+		}
+		return &outcome{run: r, verb: verbSettle, counter: counter}
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
@@ -232,7 +236,7 @@ func (o *outcome) stored(c *Client) {
 	switch o.verb {
 	case verbSettle:
 		switch o.counter {
-		case "done":
+		case "done", canaryCounter:
 			c.hooks.done(ctx, o.event)
 		case "skipped":
 			c.hooks.skipped(ctx, o.event)

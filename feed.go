@@ -45,6 +45,7 @@ type feed struct {
 	unrenewed bool
 
 	claims  claimer // of idempotency keys
+	ticks   ticking // of schedules
 	mending mending // of upkeep alone
 }
 
@@ -70,6 +71,7 @@ func newFeed(w *Worker, index int, q *queueState) *feed {
 	}
 	f.extender.lane = newLane(&q.keys)
 	f.claims.feed, f.claims.stop = f, make(chan struct{})
+	f.ticks.feed = f
 	return f
 }
 
@@ -110,8 +112,10 @@ func (f *feed) asking(answers int) bool {
 	return f.hungry && !f.draining && f.answers == answers
 }
 
-// drain stops leasing. With quit, loop ends at once, whatever is left.
+// drain stops leasing and firing schedules. With quit, loop ends at once, whatever is
+// left.
 func (f *feed) drain(quit bool) {
+	f.ticks.stop()
 	f.mu.Lock()
 	f.draining, f.quitting = true, f.quitting || quit
 	f.mu.Unlock()

@@ -83,7 +83,8 @@ func (q *Queue) destroy(ctx context.Context) error {
 		return q.err
 	}
 	k := &q.keys
-	word, err := q.call(ctx, scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info))
+	word, err := q.call(ctx, scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info,
+		k.schedules, k.scheduleTimes, k.scheduleStates))
 	switch {
 	case err != nil:
 		return err

@@ -58,14 +58,14 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 // asks whether there is a queue, Destroy removes whatever lies there, and a job that
 // waits for nothing only enters the stream.
 func (r *rig) indifferent(name, script, key string) bool {
-	if name == "enqueue" {
+	if name == "enqueue" || name == "tick" {
 		return slices.Contains([]string{r.k.held, r.k.due, r.k.prio, r.k.leases, r.k.runs}, key)
 	}
 	switch script {
 	case "settle", "bury", "retry", "cancel", "purge", "free", "redrive":
 		return strings.Contains(key, ":unique:")
 	case "pause":
-		return key == r.k.jobs || key == r.k.held || key == r.k.dead || key == r.k.workers
+		return key == r.k.jobs || key == r.k.held || key == r.k.dead || key == r.k.workers || key == r.k.schedules
 	case "destroy":
 		return !strings.Contains(key, ":lane:")
 	}

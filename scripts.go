@@ -48,6 +48,10 @@ var (
 	scriptMend       = loadScript("mend")
 	scriptUnpark     = loadScript("unpark")
 	scriptWorkers    = loadScript("workers")
+
+	scriptSchedule  = loadScript("schedule")
+	scriptSchedules = loadScript("schedules")
+	scriptTick      = loadScript("tick")
 )
 
 // loadScript puts the files named by "-- include:" lines in the place of those
