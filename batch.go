@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
 )
 
 // The bounds of one script call (DESIGN: every call bounded).

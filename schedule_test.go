@@ -206,7 +206,7 @@ func TestASchedulesOptionsAreThoseOfItsJobs(t *testing.T) {
 func TestEqualSchedulesAreEqual(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, e *env) {
-		q, ctx := e.Queue("mail"), t.Context()
+		ctx := t.Context()
 		headers := make([]pawl.Option, 20)
 		for i := range headers {
 			headers[i] = pawl.Header{Key: fmt.Sprint("k", i), Value: "v"}
@@ -264,12 +264,10 @@ func TestSchedulesThatMakeNoSenseAreRefused(t *testing.T) {
 			"one ID twice":  {hourly("s", 1), hourly("s", 2)},
 			"too many":      many,
 		} {
-			t.Run(name, func(t *testing.T) {
-				good := append([]pawl.Schedule{hourly("good", 1)}, list...)
-				require.ErrorIs(t, q.Schedule(ctx, good...), pawl.ErrInvalid)
-				require.ErrorIs(t, q.SyncSchedules(ctx, good), pawl.ErrInvalid)
-				require.Zero(t, e.Redis.Exists(ctx, "pawl:{mail}:schedules").Val(), "nothing was sent")
-			})
+			good := append([]pawl.Schedule{hourly("good", 1)}, list...)
+			require.ErrorIs(t, q.Schedule(ctx, good...), pawl.ErrInvalid, name)
+			require.ErrorIs(t, q.SyncSchedules(ctx, good), pawl.ErrInvalid, name)
+			require.Zero(t, e.Redis.Exists(ctx, "pawl:{mail}:schedules").Val(), "%s: nothing was sent", name)
 		}
 		require.ErrorIs(t, q.Canary(ctx, -time.Second), pawl.ErrInvalid)
 		require.ErrorIs(t, q.Canary(ctx, time.Millisecond), pawl.ErrInvalid)

@@ -157,9 +157,9 @@ type gap struct {
 }
 
 var gaps = map[string]gap{
-	"once, one":       {pawl.MissedOnce, time.Hour, 90 * time.Minute, 1, 0},
+	"once, one":       {pawl.MissedOnce, 10 * time.Minute, 15 * time.Minute, 1, 0},
 	"once, ten":       {pawl.MissedOnce, time.Minute, 10*time.Minute + 30*time.Second, 1, 9},
-	"skip, late":      {pawl.MissedSkip, time.Hour, 10*time.Hour + 30*time.Minute, 0, 10},
+	"skip, late":      {pawl.MissedSkip, 5 * time.Minute, 12*time.Minute + 30*time.Second, 0, 2},
 	"skip, in time":   {pawl.MissedSkip, time.Minute, 10*time.Minute + 30*time.Second, 1, 9},
 	"all":             {pawl.MissedAll, time.Minute, 10*time.Minute + 30*time.Second, 10, 0},
 	"all, and more":   {pawl.MissedAll, 10 * time.Second, 20*time.Minute + 5*time.Second, 100, 20},
@@ -187,7 +187,7 @@ func eachGap(t *testing.T, longest time.Duration, begin func(e *env, w *pawl.Wor
 				require.NoError(t, stop())
 				first := before.all()[0]
 
-				w = e.Worker("mail", pawl.WorkerConfig{})
+				w = e.Worker("mail", pawl.WorkerConfig{Concurrency: 1})
 				pawl.Handle(w, after.handle)
 				end := begin(e, w)
 				e.Pass(time.Until(first.Add(g.lasts)))
@@ -357,11 +357,11 @@ func TestIdleWorkersAskForNoSchedules(t *testing.T) {
 		e.Start(e.process(t, "mail", func(context.Context, *pawl.Job[note]) error { return nil }))
 		e.Pass(time.Minute)
 		before := e.Mini.CommandCount()
-		e.Pass(10 * time.Minute)
+		e.Pass(5 * time.Minute)
 		none := e.Mini.CommandCount() - before
 		require.NoError(t, e.Queue("mail").Schedule(t.Context(), hourly("s", 1)))
 		before = e.Mini.CommandCount()
-		e.Pass(10 * time.Minute)
+		e.Pass(5 * time.Minute)
 		require.InDelta(t, none, e.Mini.CommandCount()-before, 30, "one that waits costs no more")
 	})
 }

@@ -295,13 +295,13 @@ func TestSchedulesInPartsAreMended(t *testing.T) {
 		tells string
 		there bool // afterwards
 	}{
-		"no time":        {func(r *rig) { r.do("DEL", r.k.scheduleTimes) }, "not where its state says", true},
-		"another time":   {func(r *rig) { r.do("ZADD", r.k.scheduleTimes, 5, "s") }, "not where its state says", true},
-		"no number":      {func(r *rig) { r.do("ZADD", r.k.scheduleTimes, "-inf", "s") }, "not where its state says", true},
-		"no state":       {func(r *rig) { r.do("DEL", r.k.scheduleStates) }, "without a state", true},
+		"no time":            {func(r *rig) { r.do("DEL", r.k.scheduleTimes) }, "not where its state says", true},
+		"another time":       {func(r *rig) { r.do("ZADD", r.k.scheduleTimes, 5, "s") }, "not where its state says", true},
+		"no number":          {func(r *rig) { r.do("ZADD", r.k.scheduleTimes, "-inf", "s") }, "not where its state says", true},
+		"no state":           {func(r *rig) { r.do("DEL", r.k.scheduleStates) }, "without a state", true},
 		"a state of garbage": {func(r *rig) { r.do("HSET", r.k.scheduleStates, "s", "rev 1 2 3") }, "without a state", true},
-		"no definition":  {func(r *rig) { r.do("DEL", r.k.schedules) }, "state of no schedule", false},
-		"a time alone":   {func(r *rig) { r.do("DEL", r.k.schedules, r.k.scheduleStates) }, "is no schedule", false},
+		"no definition":      {func(r *rig) { r.do("DEL", r.k.schedules) }, "state of no schedule", false},
+		"a time alone":       {func(r *rig) { r.do("DEL", r.k.schedules, r.k.scheduleStates) }, "is no schedule", false},
 		"a paused one with a time": {func(r *rig) {
 			s, at := r.standing("s")
 			was := s.text()

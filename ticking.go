@@ -9,8 +9,8 @@ import (
 )
 
 // ticking has the schedules of one queue fire, for a worker. It costs nothing while there
-// are none: the beats say when the first tick is, and a timer waits for it. Every worker
-// does so; the script lets one of them fire each tick. What it does it does in a
+// are none: it looks once, then the beats say when the first tick is, and a timer waits for
+// it. Every worker does so; the script lets one of them fire each tick. What it does it does in a
 // goroutine of its own, one at a time, which waits for Redis and for no handler or hook.
 type ticking struct {
 	feed *feed
@@ -31,10 +31,11 @@ type ticking struct {
 
 // start lets it fire, once the worker runs.
 func (t *ticking) start() {
+	q := t.feed.q
+	defer t.expect(0)
 	t.mu.Lock()
 	t.open, t.halted, t.strange = true, make(chan struct{}), map[string]bool{}
 	t.mu.Unlock()
-	q := t.feed.q
 	q.tickMu.Lock()
 	defer q.tickMu.Unlock()
 	if q.tickings == nil {

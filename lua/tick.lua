@@ -27,6 +27,7 @@
 -- "e", it is not yet time
 -- include: time
 -- include: lane
+-- include: tell
 -- include: head
 -- include: runs
 -- include: parked
@@ -126,5 +127,5 @@ if plan then
   answer = answer .. ' ' .. num(plan.first) .. ' ' .. table.concat(plan.marks)
   if #plan.holders > 0 then answer = answer .. ' ' .. table.concat(plan.holders, ' ') end
 end
-lane_keep(KEYS[10], ARGV[1], answer)
+lane_tell(KEYS[10], ARGV[1], answer)
 return answer
