@@ -66,6 +66,7 @@ func (r *rig) standing(id string) (s scheduleState, at int64) {
 func init() {
 	due := func(r *rig) scheduleState { return r.scheduled("s", -1000) }
 	writes["tick"] = func(r *rig) shot {
+		r.fresh(1)
 		s := due(r)
 		return r.tickShot(nil, "s", s, s.next+60_000, newJob{rec(), ""})
 	}

@@ -72,9 +72,12 @@ func (r *rig) indifferent(name, script, key string) bool {
 	return false
 }
 
-// unneeded are keys that a script is given for the job behind another, where there is
-// none: see TestAnEndMindsNotWhatItDoesNotNeed.
+// unneeded are keys that a script is given for the job behind another, or for new jobs,
+// where there is none: see TestAnEndMindsNotWhatItDoesNotNeed.
 func (r *rig) unneeded(name, key string) bool {
+	if name == "tick that passes without a job" || name == "tick of a schedule that has changed" {
+		return slices.Contains([]string{r.k.held, r.k.due, r.k.prio, r.k.leases, r.k.runs}, key)
+	}
 	return (name == "settle" || name == "bury") && (key == r.k.due || key == r.k.wake)
 }
 

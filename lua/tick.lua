@@ -43,6 +43,7 @@ if seen then return seen end
 local us = now_us()
 local now = math.floor(us / 1000)
 redis.call('XLEN', KEYS[1])
+redis.call('LLEN', KEYS[9])
 redis.call('HLEN', KEYS[11])
 redis.call('ZCARD', KEYS[12])
 redis.call('HLEN', KEYS[13])
