@@ -29,7 +29,7 @@ const checkPage = 100
 // for operators, not for a health check. The workers mend most of what it finds.
 // It changes nothing, and lasts until ctx ends, if that has no deadline as long
 // as it takes. With an error, what was found before it is returned too.
-// ErrNotFound: it found nothing, and the queue never had a job or a worker.
+// ErrNotFound: it found nothing, and the queue was never used.
 func (q *Queue) Check(ctx context.Context) ([]Violation, error) {
 	if q.err != nil {
 		return nil, q.wrap("check", q.err)

@@ -21,7 +21,7 @@ const pausedForever = lastMilli
 // ExpireIn is counted on.
 //
 // Errors: ErrInvalid for another negative d or one above 100 years; ErrNotFound
-// if there never was a job or a worker of this queue, so that a slip of the pen
+// if this queue was never used, so that a slip of the pen
 // does not pass for a pause; ErrUnconfirmed, and it may be paused.
 func (q *Queue) Pause(ctx context.Context, d time.Duration) error {
 	ms := ceilMillis(d)

@@ -20,6 +20,7 @@ type ticking struct {
 	busy   bool          // a look is under way
 	again  bool          // another is to follow it
 	timer  *time.Timer   // of the next look; nil: none is due
+	at     time.Time     // of that
 	tries  int           // that have failed one after another
 	halted chan struct{} // closed by stop
 	looks  sync.WaitGroup
@@ -90,16 +91,16 @@ func (t *ticking) heard(reply any) {
 	}
 }
 
-// expect has it look in so many ms, and not at all if that is below 0.
+// expect has it look in so many ms, if it would not sooner: what a beat was told may be
+// older than what the last look has seen. Below 0 there is nothing to expect.
 func (t *ticking) expect(ms int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case !t.open:
+	case !t.open || ms < 0:
 	case t.busy:
 		t.again = t.again || ms == 0
-	case t.tries > 0 && ms > 0: // it tries again sooner
-	default:
+	case t.timer == nil || time.Until(t.at) > time.Duration(min(ms, maxWait.Milliseconds()))*time.Millisecond:
 		t.set(ms)
 	}
 }
@@ -111,7 +112,9 @@ func (t *ticking) set(ms int64) {
 	}
 	t.timer = nil
 	if ms >= 0 {
-		t.timer = time.AfterFunc(time.Duration(min(ms, maxWait.Milliseconds()))*time.Millisecond, t.look)
+		wait := time.Duration(min(ms, maxWait.Milliseconds())) * time.Millisecond
+		t.at = time.Now().Add(wait)
+		t.timer = time.AfterFunc(wait, t.look)
 	}
 }
 
