@@ -17,7 +17,8 @@ const (
 )
 
 // upkeep is what a worker does beside its work, until ctx ends: it shows that it
-// lives, mends what was broken, and lets go the dead jobs whose time is over. Nothing depends on it, so
+// lives, and hears when schedules are to fire, mends what was broken, and lets go the
+// dead jobs whose time is over. Nothing depends on it, so
 // that a call which fails waits for the next time; outages are told elsewhere.
 func (w *Worker) upkeep(ctx context.Context) {
 	started, draining := time.Now(), w.draining
@@ -71,6 +72,7 @@ func (w *Worker) beat(ctx context.Context, started time.Time) {
 	})
 	for i, f := range w.feeds {
 		if calls[i].err == nil && ctx.Err() == nil {
+			f.ticks.heard(calls[i].reply)
 			f.q.enlist()
 		}
 	}
@@ -81,7 +83,7 @@ func (w *Worker) tell(said func(*feed) string) []*call {
 	calls := make([]*call, len(w.feeds))
 	for i, f := range w.feeds {
 		k := &f.q.keys
-		calls[i] = &call{script: scriptBeat, keys: []string{k.workers, k.info}, args: []any{w.tag, said(f)}}
+		calls[i] = &call{script: scriptBeat, keys: []string{k.workers, k.info, k.scheduleTimes}, args: []any{w.tag, said(f)}}
 	}
 	attempt(context.Background(), w.client.rdb, calls...)
 	return calls
@@ -111,6 +113,7 @@ func (w *Worker) retire(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
 	for _, f := range w.feeds {
 		f.mend(ctx)
+		f.mendSchedules(ctx)
 		if ctx.Err() == nil {
 			f.q.retire(ctx, f.now())
 		}
