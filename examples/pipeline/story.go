@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/examplefleet"
+)
+
+// processes is how many workers run at a time.
+const processes = 2
+
+// story is the program as its parent process sees it.
+type story struct {
+	namespace  string
+	work, mail *pawl.Queue
+	store      *store
+	fleet      *examplefleet.Fleet[report]
+
+	photos, nights  int // chains that were enqueued
+	started, killed int // worker processes
+}
+
+func (s *story) tell(ctx context.Context) error {
+	fmt.Println("Two worker processes start.")
+	if err := s.launch(ctx); err != nil {
+		return err
+	}
+	for range processes {
+		if _, err := s.store.await(ctx, "the workers are ready", func(e event) bool { return e.What == "ready" }); err != nil {
+			return err
+		}
+	}
+	for _, chapter := range []func(context.Context) error{s.one, s.many, s.none, s.count} {
+		fmt.Println()
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launch starts as many workers as there should be.
+func (s *story) launch(ctx context.Context) error {
+	for len(s.fleet.Running()) < processes {
+		s.started++
+		if err := s.fleet.Start(ctx, strconv.Itoa(s.started), s.namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moment is one at which a worker is killed: when it reports this of a step.
+type moment struct{ what, text string }
+
+var (
+	between = moment{"ended", "between two steps"}
+	within  = moment{"begins", "within a step"}
+	after   = moment{"effect", "after the effect of a step, before its end is stored"}
+)
+
+// killAt kills the worker that reports the moment, of a step of this kind unless that is
+// "", and starts another in its place.
+func (s *story) killAt(ctx context.Context, m moment, kind string) error {
+	running := s.fleet.Running()
+	e, err := s.store.await(ctx, fmt.Sprintf("%s %s", kind, m.what), func(e event) bool {
+		// A report of one that was killed may still be there.
+		return e.What == m.what && (kind == "" || e.Kind == kind) && slices.Contains(running, e.worker)
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.fleet.Kill(e.worker); err != nil {
+		return err
+	}
+	s.killed++
+	s.store.line("parent", "kills worker %s (SIGKILL) %s: %s of %s", e.worker, m.text, e.Kind, e.Chain)
+	return s.launch(ctx)
+}
+
+// one follows a single chain through three kills.
+func (s *story) one(ctx context.Context) error {
+	fmt.Println("One photo: fetch, resize, publish, mail. Three workers are killed under it.")
+	s.store.follow(photo(1))
+	if err := s.enqueue(ctx, 1, 0); err != nil {
+		return err
+	}
+	for _, kill := range []struct {
+		moment
+		kind string
+	}{{between, "fetch"}, {within, "resize"}, {after, "publish"}} {
+		if err := s.killAt(ctx, kill.moment, kill.kind); err != nil {
+			return err
+		}
+	}
+	_, err := s.store.await(ctx, "the mail is sent", func(e event) bool { return e.Kind == "mail" && e.What == "ended" })
+	return err
+}
+
+// rounds is how often more chains come and a worker is killed.
+const rounds = 6
+
+// many has new chains come, and workers killed, all the time.
+func (s *story) many(ctx context.Context) error {
+	fmt.Printf("Many chains at once, and %d workers are killed under them, each with all that it runs.\n", rounds)
+	s.store.follow("")
+	for i := range rounds {
+		if err := s.enqueue(ctx, 3, 1); err != nil {
+			return err
+		}
+		s.store.forget()
+		if err := s.killAt(ctx, []moment{within, after, between}[i%3], ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// none has no worker left for a while, and waits until others have finished.
+func (s *story) none(ctx context.Context) error {
+	fmt.Println("All workers are killed. What is not done is in Redis, and so is what follows it.")
+	running := s.fleet.Running()
+	if err := s.fleet.Kill(running...); err != nil {
+		return err
+	}
+	s.killed += len(running)
+	left, err := s.left(ctx)
+	if err != nil {
+		return err
+	}
+	s.store.line("parent", "sees %d jobs, and no worker", left)
+	if left == 0 {
+		return errors.New("the workers were to be killed before the end")
+	}
+	if err := s.launch(ctx); err != nil {
+		return err
+	}
+	for left > 0 {
+		if err := pause(ctx, stepTime); err != nil {
+			return fmt.Errorf("waiting for %d jobs: %w", left, err)
+		}
+		if left, err = s.left(ctx); err != nil {
+			return err
+		}
+	}
+	s.store.line("parent", "sees no job any more, and tells the workers to stop")
+	return s.fleet.Stop(s.fleet.Running()...)
+}
+
+// left is how many jobs wait or run. A mail is enqueued before the job that it follows
+// ends: so none is overlooked on its way, as the mails are counted last.
+func (s *story) left(ctx context.Context) (n int64, err error) {
+	for _, q := range []*pawl.Queue{s.work, s.mail} {
+		stats, err := q.Stats(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n += stats.Depth() + stats.Running
+	}
+	return n, nil
+}
+
+// enqueue begins as many chains more.
+func (s *story) enqueue(ctx context.Context, photos, nights int) error {
+	for range photos {
+		s.photos++
+		if _, err := s.work.Enqueue(ctx, Fetch{Photo: s.photos}); err != nil {
+			return err
+		}
+	}
+	for range nights {
+		s.nights++
+		if err := enqueueNight(ctx, s.work, s.nights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
