@@ -34,8 +34,8 @@ func export(ctx context.Context, job *pawl.Job[Export]) (File, error) {
 		percent := 100 * float64(page-1) / float64(job.Args.Pages)
 		err := job.Progress(ctx, percent, fmt.Sprintf("page %d of %d", page, job.Args.Pages))
 		if errors.Is(err, pawl.ErrLeaseLost) {
-			return File{}, err // another run has the job, or soon will
-		} // without any other word of it the export goes on
+			return File{}, err // another run has the job, or soon will; other errors can wait
+		}
 		rows, err := copyPage(ctx, job.Args.Table, page)
 		if err != nil {
 			return File{}, err

@@ -64,28 +64,31 @@ func (s *story) count(ctx context.Context) error {
 	field("runs", "%d begun; %d effects came again under their key, and changed nothing", begun, again)
 	field("steps", "%d done by one job each, %d missing, %d doubled", v.once, v.missing, v.doubled)
 
-	wrong := []error{v.wrong()}
-	for q, jobs := range map[*pawl.Queue]int{
-		s.work: s.photos*(len(chains["photo"])-1) + s.nights*len(chains["night"]),
-		s.mail: s.photos,
-	} {
-		stats, err := q.Stats(ctx)
-		if err != nil {
-			return err
-		}
-		violations, err := q.Check(ctx)
-		if err != nil {
-			return err
-		}
-		n := stats.Total
-		field(q.Name(), "enqueued %d, done %d, failed %d; left %d waiting, %d running, %d dead; check: %d violations",
-			n.Enqueued, n.Done, n.Failed, stats.Depth(), stats.Running, stats.Dead, len(violations))
-		if n.Enqueued != int64(jobs) || n.Done != int64(jobs) || n.Failed != 0 || stats.Depth() != 0 || stats.Running != 0 || stats.Dead != 0 {
-			wrong = append(wrong, fmt.Errorf("queue %s: not %d jobs, all of them done: %+v", q.Name(), jobs, stats))
-		}
-		for _, v := range violations {
-			wrong = append(wrong, fmt.Errorf("check of %s: %s", q.Name(), v))
-		}
+	photoSteps, nightSteps := len(chains["photo"]), len(chains["night"])
+	return errors.Join(v.wrong(),
+		countQueue(ctx, s.work, s.photos*(photoSteps-1)+s.nights*nightSteps, field),
+		countQueue(ctx, s.mail, s.photos, field))
+}
+
+// countQueue checks that so many jobs were enqueued and done, and that nothing is left.
+func countQueue(ctx context.Context, q *pawl.Queue, jobs int, field func(name, format string, args ...any)) error {
+	stats, err := q.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	violations, err := q.Check(ctx)
+	if err != nil {
+		return err
+	}
+	n, left := stats.Total, stats.Depth()+stats.Running+stats.Dead
+	field(q.Name(), "enqueued %d, done %d, failed %d; left %d waiting, %d running, %d dead; check: %d violations",
+		n.Enqueued, n.Done, n.Failed, stats.Depth(), stats.Running, stats.Dead, len(violations))
+	var wrong []error
+	if n.Enqueued != int64(jobs) || n.Done != int64(jobs) || n.Failed != 0 || left != 0 {
+		wrong = append(wrong, fmt.Errorf("queue %s: not %d jobs, all of them done: %+v", q.Name(), jobs, stats))
+	}
+	for _, v := range violations {
+		wrong = append(wrong, fmt.Errorf("check of queue %s: %s", q.Name(), v))
 	}
 	return errors.Join(wrong...)
 }

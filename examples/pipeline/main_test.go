@@ -13,59 +13,48 @@ import (
 // told is the story, in order; other lines may stand between.
 var told = []string{
 	`^Two worker processes start\.$`,
-	`\d+ ms  worker [12]  is ready$`,
-	`\d+ ms  worker [12]  is ready$`,
+	`\d+ ms  worker [12] +is ready$`,
+	`\d+ ms  worker [12] +is ready$`,
 	`^One photo: `,
-	`\d+ ms  worker \d  fetch    begins$`,
-	`\d+ ms  worker \d  fetch    effect$`,
-	`\d+ ms  worker \d  fetch    ended$`,
-	`\d+ ms  parent    kills worker \d \(SIGKILL\) between two steps: fetch of photo 1$`,
-	`\d+ ms  parent    kills worker \d \(SIGKILL\) within a step: resize of photo 1$`,
-	`\d+ ms  worker \d  resize   begins$`,
-	`\d+ ms  worker \d  resize   effect$`,
-	`\d+ ms  worker \d  publish  begins$`,
-	`\d+ ms  worker \d  publish  effect$`,
-	`\d+ ms  parent    kills worker \d \(SIGKILL\) after the effect of a step, before its end is stored: publish of photo 1$`,
-	`\d+ ms  worker \d  publish  begins$`,
-	`\d+ ms  worker \d  publish  effect, which is there already: nothing changes$`,
-	`\d+ ms  worker \d  mail     effect$`,
-	`\d+ ms  worker \d  mail     ended$`,
+	`\d+ ms  worker \d +fetch    begins$`,
+	`\d+ ms  worker \d +fetch    effect$`,
+	`\d+ ms  worker \d +fetch    ended$`,
+	`\d+ ms  parent +kills worker \d \(SIGKILL\) between two steps: fetch of photo 1$`,
+	`\d+ ms  parent +kills worker \d \(SIGKILL\) within a step: resize of photo 1$`,
+	`\d+ ms  worker \d +resize   begins$`,
+	`\d+ ms  worker \d +resize   effect$`,
+	`\d+ ms  worker \d +publish  begins$`,
+	`\d+ ms  worker \d +publish  effect$`,
+	`\d+ ms  parent +kills worker \d \(SIGKILL\) after the effect of a step, before its end is stored: publish of photo 1$`,
+	`\d+ ms  worker \d +publish  begins$`,
+	`\d+ ms  worker \d +publish  effect, which is there already: nothing changes$`,
+	`\d+ ms  worker \d +mail     effect$`,
+	`\d+ ms  worker \d +mail     ended$`,
 	`^Many chains at once, and 6 workers are killed under them, `,
-	`\d+ ms  parent    kills worker \d+ \(SIGKILL\) within a step: \w+ of (photo|night) \d+$`,
-	`\d+ ms  parent    kills worker \d+ \(SIGKILL\) between two steps: \w+ of (photo|night) \d+$`,
+	`\d+ ms  parent +kills worker \d+ \(SIGKILL\) within a step: \w+ of (photo|night) \d+$`,
+	`\d+ ms  parent +kills worker \d+ \(SIGKILL\) between two steps: \w+ of (photo|night) \d+$`,
 	`^All workers are killed\. `,
-	`\d+ ms  parent    sees \d+ jobs, and no worker$`,
-	`\d+ ms  worker \d+  is ready$`,
-	`\d+ ms  parent    sees no job any more, and tells the workers to stop$`,
+	`\d+ ms  parent +sees \d+ jobs, and no worker$`,
+	`\d+ ms  worker \d+ +is ready$`,
+	`\d+ ms  parent +sees no job any more, and tells the workers to stop$`,
 	`^What became of it:$`,
 	` chains    19 photos of 4 steps, 6 nights of 3$`,
 	` workers   13 started, 11 killed$`,
 	` runs      \d+ begun; [1-9]\d* effects came again under their key, and changed nothing$`,
 	` steps     94 done by one job each, 0 missing, 0 doubled$`,
-	`^pawl pipeline: ok$`,
-}
-
-// counted is what the queues say at the end, in any order.
-var counted = []string{
 	` work      enqueued 75, done 75, failed 0; left 0 waiting, 0 running, 0 dead; check: 0 violations$`,
 	` mail      enqueued 19, done 19, failed 0; left 0 waiting, 0 running, 0 dead; check: 0 violations$`,
+	`^pawl pipeline: ok$`,
 }
 
 func TestEachStepOfEachChainIsDoneByOneJobWhateverIsKilled(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	requireStories := func(t *testing.T, out string) {
-		t.Helper()
-		exampletest.RequireStory(t, out, told)
-		for _, line := range counted {
-			exampletest.RequireStory(t, out, []string{line})
-		}
-	}
 	t.Run("on the Redis inside the example", func(t *testing.T) {
 		t.Parallel()
 		out, err := exampletest.Execute(t, binary, "")
 		require.NoError(t, err, out)
-		requireStories(t, out)
+		exampletest.RequireStory(t, out, told)
 		require.True(t, strings.HasSuffix(out, "\npawl pipeline: ok\n"), "the last line of:\n%s", out)
 	})
 	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
@@ -73,7 +62,7 @@ func TestEachStepOfEachChainIsDoneByOneJobWhateverIsKilled(t *testing.T) {
 		server := redistest.Start(t)
 		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr()+"/1")
 		require.NoError(t, err, out)
-		requireStories(t, out)
+		exampletest.RequireStory(t, out, told)
 		exampletest.RequireNoKeys(t, server)
 	})
 	t.Run("told to stop, it says so and leaves nothing", func(t *testing.T) {

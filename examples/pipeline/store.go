@@ -93,5 +93,5 @@ func (s *store) forget() {
 }
 
 func (s *store) line(who, format string, args ...any) {
-	fmt.Printf("%5d ms  %-8s  %s\n", time.Since(s.start).Milliseconds(), who, fmt.Sprintf(format, args...))
+	fmt.Printf("%5d ms  %-9s  %s\n", time.Since(s.start).Milliseconds(), who, fmt.Sprintf(format, args...))
 }
