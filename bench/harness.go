@@ -21,6 +21,8 @@ type harness struct {
 	progress  io.Writer
 	// save, if set, is given the report after each workload: all of them take hours.
 	save func(*report) error
+	// earlier, if set, is the report of a run that this one goes on with.
+	earlier *report
 }
 
 // systems are all there are, in the order of the columns.
@@ -55,11 +57,23 @@ func (h *harness) run(ctx context.Context) (*report, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	ready, cleanup := h.prepare(ctx, dir, r)
 	defer cleanup()
+	var before float64
+	if h.earlier != nil {
+		if err := r.goOn(h.earlier); err != nil {
+			return nil, err
+		}
+		before = r.Took
+	}
+	begun := time.Now()
 	for i := range h.workloads {
 		w := &h.workloads[i]
+		if r.has(w.name) {
+			continue
+		}
 		h.say("%d/%d %s\n", i+1, len(h.workloads), w.title)
 		h.measure(ctx, w, ready, r)
-		r.Took = time.Since(r.Started).Seconds()
+		r.Took = before + time.Since(begun).Seconds()
+		r.order()
 		if err := h.saved(r); err != nil {
 			return r, err
 		}
@@ -135,6 +149,9 @@ func (h *harness) measure(ctx context.Context, w *workload, ready []*system, r *
 			}
 		}
 	}
+	if ctx.Err() != nil {
+		return // half a workload would spoil what goes on with this run
+	}
 	for k, metric := range w.metrics {
 		for _, m := range all {
 			res := result{
@@ -143,8 +160,6 @@ func (h *harness) measure(ctx context.Context, w *workload, ready []*system, r *
 			}
 			if m.err != nil {
 				res.Failed = m.err.Error()
-			} else if ctx.Err() != nil {
-				continue
 			} else {
 				res.Median = median(m.values[k])
 			}

@@ -149,3 +149,33 @@ func TestStatesOfTwoSessions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, state{Done: 7, Left: 1}, all)
 }
+
+// The systems of a workload are measured in one go, so that their ratios hold.
+func TestARunGoesOnWhereAnotherWasStopped(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	var opened, closed int
+	newHarness := func(rounds int, names ...string) *harness {
+		h := &harness{systems: []*system{fakeSystem("pawl", &opened, &closed)}, rounds: rounds, progress: io.Discard, short: true}
+		for i, name := range names {
+			h.workloads = append(h.workloads, workload{name: name, title: name, short: 1, metrics: rate,
+				do: func(context.Context, *run) ([]float64, error) { return []float64{float64(i)}, nil }})
+		}
+		return h
+	}
+	stopped, err := newHarness(1, "drain-10").run(t.Context())
+	require.NoError(t, err)
+	h := newHarness(1, "enqueue-1", "drain-10")
+	h.earlier = stopped
+	whole, err := h.run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, whole.Results, 2)
+	require.Equal(t, "enqueue-1", whole.Results[0].Workload, "in the order of the table")
+	require.Equal(t, stopped.Results[0], whole.Results[1], "what was measured is not measured again")
+	require.Equal(t, 2, opened)
+
+	h = newHarness(2, "enqueue-1")
+	h.earlier = stopped
+	_, err = h.run(t.Context())
+	require.ErrorContains(t, err, "1 rounds")
+}

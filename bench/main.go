@@ -37,6 +37,7 @@ type options struct {
 	rounds              int
 	only, systems       string
 	json, svg, fromJSON string
+	resume              bool
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -49,6 +50,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.only, "only", "", "only workloads whose name matches this `regexp`")
 	f.StringVar(&o.systems, "systems", "", "only these systems, a list with commas; see -list")
 	f.StringVar(&o.json, "json", "", "write the results to this `file` as JSON")
+	f.BoolVar(&o.resume, "resume", false, "go on with the run that -json's file is of: measure the workloads that it lacks")
 	f.StringVar(&o.svg, "svg", "", "write a chart to this `file`")
 	f.StringVar(&o.fromJSON, "from", "", "measure nothing: take the results from this `file` of an earlier -json")
 	if err := f.Parse(args); err != nil {
@@ -59,6 +61,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("what is %q?", f.Arg(0))
 	case o.rounds < 1:
 		return o, fmt.Errorf("%d rounds", o.rounds)
+	case o.resume && o.json == "":
+		return o, errors.New("-resume needs the -json file to go on with")
 	}
 	if o.short {
 		o.rounds = 1
@@ -83,6 +87,11 @@ func bench(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if o.json != "" {
 		h.save = func(r *report) error { return r.writeJSON(o.json) }
+	}
+	if o.resume {
+		if h.earlier, err = readJSON(o.json); err != nil {
+			return err
+		}
 	}
 	var r *report
 	if o.fromJSON != "" {

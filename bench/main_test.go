@@ -56,7 +56,7 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"pawl", "raw", "asynq", "asynq-4", "river", "bullmq"}, names(h.systems))
 
-	for _, wrong := range [][]string{{"-only", "nothing"}, {"-only", "("}, {"-systems", "pawl,sidekiq"}, {"-rounds", "0"}, {"drain"}} {
+	for _, wrong := range [][]string{{"-only", "nothing"}, {"-only", "("}, {"-systems", "pawl,sidekiq"}, {"-rounds", "0"}, {"-resume"}, {"drain"}} {
 		o, err := parse(wrong, os.Stderr)
 		if err == nil {
 			_, err = o.harness(os.Stderr)

@@ -1,6 +1,13 @@
 package main
 
-import "time"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
 
 // report is all that a run of this program found, as -json writes it.
 type report struct {
@@ -45,6 +52,34 @@ func (r *report) failures() int {
 		}
 	}
 	return n
+}
+
+// goOn takes over what an earlier run has measured, if it was one like this.
+func (r *report) goOn(earlier *report) error {
+	switch {
+	case earlier.Rounds != r.Rounds || earlier.Short != r.Short:
+		return fmt.Errorf("the run to go on with has %d rounds, short %v; this one %d, %v", earlier.Rounds, earlier.Short, r.Rounds, r.Short)
+	case !slices.Equal(earlier.Systems, r.Systems) || !maps.Equal(earlier.Versions, r.Versions):
+		return errors.New("the run to go on with has other systems, settings or versions")
+	case earlier.Machine != r.Machine:
+		return fmt.Errorf("the run to go on with was on another machine: %s", earlier.Machine)
+	}
+	r.Started, r.Took, r.Results = earlier.Started, earlier.Took, earlier.Results
+	return nil
+}
+
+// has reports whether all of a workload was measured.
+func (r *report) has(workload string) bool {
+	return slices.ContainsFunc(r.Results, func(res result) bool { return res.Workload == workload })
+}
+
+// order sorts the results as the workloads are listed, whichever came first.
+func (r *report) order() {
+	place := map[string]int{}
+	for i, w := range workloads() {
+		place[w.name] = i
+	}
+	slices.SortStableFunc(r.Results, func(a, b result) int { return cmp.Compare(place[a.Workload], place[b.Workload]) })
 }
 
 // row is a metric of a workload over all systems.

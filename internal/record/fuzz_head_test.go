@@ -142,4 +142,4 @@ func unknownFields(b []byte) (fields [256][][]byte) {
 }
 
 // lastKnownTag is that of the layout's table in docs/storage.md.
-const lastKnownTag = 17
+const lastKnownTag = 22
