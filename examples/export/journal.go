@@ -48,7 +48,9 @@ func (j *journal) Cancelled(_ context.Context, e pawl.Event) {
 }
 
 // gone tells of a request whose client has hung up.
-func (j *journal) gone(id pawl.ID) { j.line("server", j.table(id), "waits no more: the client has gone") }
+func (j *journal) gone(id pawl.ID) {
+	j.line("server", j.table(id), "waits no more: the client has gone")
+}
 
 func (j *journal) table(id pawl.ID) string {
 	j.mu.Lock()

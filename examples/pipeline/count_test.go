@@ -21,8 +21,8 @@ func TestAStepThatIsMissingOrDoubledIsWrong(t *testing.T) {
 		spoil func(map[string]effect)
 		want  verdict
 	}{
-		"a follow-up that was lost":     {func(m map[string]effect) { delete(m, "d") }, verdict{once: 6, missing: 1}},
-		"a follow-up with two jobs":     {func(m map[string]effect) { m["h"] = effect{"photo 1", "mail"} }, verdict{once: 6, doubled: 1}},
+		"a follow-up that was lost":      {func(m map[string]effect) { delete(m, "d") }, verdict{once: 6, missing: 1}},
+		"a follow-up with two jobs":      {func(m map[string]effect) { m["h"] = effect{"photo 1", "mail"} }, verdict{once: 6, doubled: 1}},
 		"a step of a chain nobody began": {func(m map[string]effect) { m["h"] = effect{"photo 2", "fetch"} }, verdict{once: 7, unasked: 1}},
 	} {
 		effects := good()
