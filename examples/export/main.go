@@ -4,7 +4,7 @@
 //
 //	go run ./examples/export
 //
-// It needs nothing but Go, and takes about 5 s. With REDIS_URL set it uses that Redis
+// It needs nothing but Go, and takes about 6 s. With REDIS_URL set it uses that Redis
 // instead of one of its own, in a namespace that it removes at the end.
 //
 // To read first: service.go is the service, export.go what it has done by a worker.
