@@ -69,6 +69,9 @@ func (s *story) many(ctx context.Context) error {
 		if err := s.enqueue(ctx, 3, 1); err != nil {
 			return err
 		}
+		if err := pause(ctx, stepTime+restTime); err != nil { // some are in their second step, or third
+			return err
+		}
 		s.store.forget()
 		if err := s.killAt(ctx, []moment{within, after, between}[i%3], ""); err != nil {
 			return err
