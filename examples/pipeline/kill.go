@@ -25,17 +25,16 @@ func (s *story) launch(ctx context.Context) error {
 type moment struct{ what, text string }
 
 var (
-	between = moment{"ended", "between two steps"}
 	within  = moment{"begins", "within a step"}
 	after   = moment{"effect", "after the effect of a step, before its end is stored"}
+	between = moment{"ended", "between two steps"}
 )
 
 // killAt kills the worker that reports the moment, of a step of this kind unless that is
-// "", and starts another in its place.
-func (s *story) killAt(ctx context.Context, m moment, kind string) error {
+// "", as one of the events after so many, and starts another in its place.
+func (s *story) killAt(ctx context.Context, from int, m moment, kind string) error {
 	running := s.fleet.Running()
-	e, err := s.store.await(ctx, fmt.Sprintf("%s %s", kind, m.what), func(e event) bool {
-		// A report of one that was killed may still be there.
+	e, err := s.store.await(ctx, from, fmt.Sprintf("%s %s", kind, m.what), func(e event) bool {
 		return e.What == m.what && (kind == "" || e.Kind == kind) && slices.Contains(running, e.worker)
 	})
 	if err != nil {

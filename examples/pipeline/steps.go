@@ -113,5 +113,5 @@ const (
 	stepTime = 80 * time.Millisecond
 	// restTime is how long a step goes on after its effect. A worker that is killed in it
 	// has done the work, and nobody but the store knows.
-	restTime = 150 * time.Millisecond
+	restTime = 250 * time.Millisecond
 )

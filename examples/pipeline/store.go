@@ -9,12 +9,13 @@ import (
 
 // store stands for what the steps change, such as a blob store: it keeps one effect under
 // each idempotency key, and what comes again under a key changes nothing. It also prints
-// the steps of the chain that is followed, and hands on what is reported.
+// the steps of the chain that is followed, and remembers what was reported.
 type store struct {
-	start  time.Time
-	events chan event // never full: workers must not wait
+	start time.Time
 
 	mu       sync.Mutex
+	events   []event           // in the order in which they were heard
+	more     chan struct{}     // closed when there is one more
 	effects  map[string]effect // by key
 	again    int               // effects that were there already
 	begun    int               // runs of steps
@@ -30,14 +31,17 @@ type event struct {
 }
 
 func newStore() *store {
-	return &store{start: time.Now(), events: make(chan event, 1<<14), effects: map[string]effect{}}
+	return &store{start: time.Now(), more: make(chan struct{}), effects: map[string]effect{}}
 }
 
 // hear takes what the workers tell, one line at a time.
 func (s *store) hear(worker string, r report) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	note := ""
 	switch r.What {
+	case "ready":
+		s.line("worker "+worker, "is ready")
 	case "begins":
 		s.begun++
 	case "effect":
@@ -49,15 +53,12 @@ func (s *store) hear(worker string, r report) {
 	case "ended":
 		r.Chain = s.effects[r.Key].chain
 	}
-	told := r.Chain == s.followed && r.Chain != ""
-	s.mu.Unlock()
-	switch {
-	case r.What == "ready":
-		s.line("worker "+worker, "is ready")
-	case told:
+	if r.Chain != "" && r.Chain == s.followed {
 		s.line("worker "+worker, "%-7s  %s%s", r.Kind, r.What, note)
 	}
-	s.events <- event{r, worker}
+	s.events = append(s.events, event{r, worker})
+	close(s.more)
+	s.more = make(chan struct{})
 }
 
 // follow has the steps of this chain printed, and of no other; "" is none.
@@ -67,27 +68,30 @@ func (s *store) follow(chain string) {
 	s.followed = chain
 }
 
-// await returns the first event that is wanted. Those before it are passed over.
-func (s *store) await(ctx context.Context, what string, wanted func(event) bool) (event, error) {
+// heard is how many events there were so far.
+func (s *store) heard() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.events)
+}
+
+// await returns the first event after so many that is wanted. Events of two workers may be
+// heard in another order than they happened.
+func (s *store) await(ctx context.Context, from int, what string, wanted func(event) bool) (event, error) {
 	for {
-		select {
-		case e := <-s.events:
+		s.mu.Lock()
+		events, more := s.events[from:], s.more
+		s.mu.Unlock()
+		for _, e := range events {
 			if wanted(e) {
 				return e, nil
 			}
+		}
+		from += len(events)
+		select {
+		case <-more:
 		case <-ctx.Done():
 			return event{}, fmt.Errorf("waiting until %s: %w", what, context.Cause(ctx))
-		}
-	}
-}
-
-// forget passes over what was reported and not looked at.
-func (s *store) forget() {
-	for {
-		select {
-		case <-s.events:
-		default:
-			return
 		}
 	}
 }

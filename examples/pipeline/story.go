@@ -25,8 +25,8 @@ func (s *story) tell(ctx context.Context) error {
 	if err := s.launch(ctx); err != nil {
 		return err
 	}
-	for range processes {
-		if _, err := s.store.await(ctx, "the workers are ready", func(e event) bool { return e.What == "ready" }); err != nil {
+	for _, name := range s.fleet.Running() {
+		if _, err := s.store.await(ctx, 0, "the workers are ready", func(e event) bool { return e.What == "ready" && e.worker == name }); err != nil {
 			return err
 		}
 	}
@@ -43,18 +43,19 @@ func (s *story) tell(ctx context.Context) error {
 func (s *story) one(ctx context.Context) error {
 	fmt.Println("One photo: fetch, resize, publish, mail. Three workers are killed under it.")
 	s.store.follow(photo(1))
+	from := s.store.heard()
 	if err := s.enqueue(ctx, 1, 0); err != nil {
 		return err
 	}
 	for _, kill := range []struct {
 		moment
 		kind string
-	}{{between, "fetch"}, {within, "resize"}, {after, "publish"}} {
-		if err := s.killAt(ctx, kill.moment, kill.kind); err != nil {
+	}{{within, "fetch"}, {after, "resize"}, {between, "publish"}} {
+		if err := s.killAt(ctx, from, kill.moment, kill.kind); err != nil {
 			return err
 		}
 	}
-	_, err := s.store.await(ctx, "the mail is sent", func(e event) bool { return e.Kind == "mail" && e.What == "ended" })
+	_, err := s.store.await(ctx, from, "the mail is sent", func(e event) bool { return e.Kind == "mail" && e.What == "ended" })
 	return err
 }
 
@@ -72,8 +73,7 @@ func (s *story) many(ctx context.Context) error {
 		if err := pause(ctx, stepTime+restTime); err != nil { // some are in their second step, or third
 			return err
 		}
-		s.store.forget()
-		if err := s.killAt(ctx, []moment{within, after, between}[i%3], ""); err != nil {
+		if err := s.killAt(ctx, s.store.heard(), []moment{within, after, between}[i%3], ""); err != nil {
 			return err
 		}
 	}
