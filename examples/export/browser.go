@@ -8,6 +8,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
+
+	"github.com/pawlq/pawl"
 )
 
 // browser is the client: what it knows of the service is its URL.
@@ -61,6 +64,25 @@ func (b *browser) look(ctx context.Context, path string) (Status, error) {
 		err = fmt.Errorf("GET %s: %d %s", path, code, text)
 	}
 	return s, err
+}
+
+// watch prints each change until the export is in a state.
+func (b *browser) watch(ctx context.Context, table, path string, until pawl.State) error {
+	for last := (Status{}); ; {
+		now, err := b.look(ctx, path)
+		if err != nil {
+			return err
+		}
+		if now != last {
+			b.line(table, "GET …", now.String())
+		}
+		if last = now; now.State == until && (until != pawl.StateRunning || now.Note != "") {
+			return nil
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("waiting for %s to be %s: %w", table, until, err)
+		}
+	}
 }
 
 // fetch asks for the result until there is an answer, as it is: the service, which waits

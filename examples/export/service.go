@@ -31,10 +31,22 @@ type service struct {
 func (s *service) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /exports", s.create)
-	mux.HandleFunc("GET /exports/{id}", s.status)
-	mux.HandleFunc("GET /exports/{id}/result", s.result)
-	mux.HandleFunc("DELETE /exports/{id}", s.cancel)
+	mux.HandleFunc("GET /exports/{id}", withID(s.status))
+	mux.HandleFunc("GET /exports/{id}/result", withID(s.result))
+	mux.HandleFunc("DELETE /exports/{id}", withID(s.cancel))
 	return mux
+}
+
+// withID gives a handler the id in the path. What is none was never given out.
+func withID(h func(http.ResponseWriter, *http.Request, pawl.ID)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		id, err := uuid.Parse(r.PathValue("id"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		h(w, r, id)
+	}
 }
 
 // create answers as soon as the job is stored. Of a client that asks again because its
@@ -71,15 +83,10 @@ func (s Status) String() string {
 
 // region export-status
 
-func (s *service) status(w http.ResponseWriter, r *http.Request) {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		http.NotFound(w, r)
-		return
-	}
+func (s *service) status(w http.ResponseWriter, r *http.Request, id pawl.ID) {
 	info, err := s.queue.Get(r.Context(), id)
 	if err != nil {
-		s.refuse(w, err)
+		refuse(w, err)
 		return
 	}
 	answer(w, http.StatusOK, Status{State: info.State, Percent: info.Percent, Note: info.Note})
@@ -91,12 +98,7 @@ func (s *service) status(w http.ResponseWriter, r *http.Request) {
 
 // result waits until the export is over, but no longer than its client does, and no
 // longer than a request should take.
-func (s *service) result(w http.ResponseWriter, r *http.Request) {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		http.NotFound(w, r)
-		return
-	}
+func (s *service) result(w http.ResponseWriter, r *http.Request, id pawl.ID) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	file, err := pawl.Await[File](ctx, s.queue, id)
@@ -114,32 +116,27 @@ func (s *service) result(w http.ResponseWriter, r *http.Request) {
 	case ended:
 		http.Error(w, "the export was "+string(failed.State), http.StatusGone)
 	default:
-		s.refuse(w, err)
+		refuse(w, err)
 	}
 }
 
 // endregion
 
 // cancel does not wait until a running export has stopped: GET …/result does.
-func (s *service) cancel(w http.ResponseWriter, r *http.Request) {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		http.NotFound(w, r)
-		return
-	}
+func (s *service) cancel(w http.ResponseWriter, r *http.Request, id pawl.ID) {
 	switch err := s.queue.Cancel(r.Context(), id); {
 	case err == nil:
 		w.WriteHeader(http.StatusAccepted)
-	case errors.Is(err, pawl.ErrState):
+	case errors.Is(err, pawl.ErrState), errors.Is(err, pawl.ErrNotFound):
 		http.Error(w, "the export is over", http.StatusConflict)
 	default:
-		s.refuse(w, err)
+		refuse(w, err)
 	}
 }
 
 // refuse answers an error of the queue. Who has an id has it from this service: a job that
 // is not there was there.
-func (s *service) refuse(w http.ResponseWriter, err error) {
+func refuse(w http.ResponseWriter, err error) {
 	if errors.Is(err, pawl.ErrNotFound) {
 		http.Error(w, "the export is no longer kept", http.StatusGone)
 		return

@@ -35,29 +35,10 @@ func (s *story) watched(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.watch(ctx, "orders", path, pawl.StateDone); err != nil {
+	if err := s.client.watch(ctx, "orders", path, pawl.StateDone); err != nil {
 		return err
 	}
 	return s.fetch(ctx, "orders", path, http.StatusOK, `"rows":7000`)
-}
-
-// watch prints each change until the export is in a state.
-func (s *story) watch(ctx context.Context, table, path string, until pawl.State) error {
-	for last := (Status{}); ; {
-		now, err := s.client.look(ctx, path)
-		if err != nil {
-			return err
-		}
-		if now != last {
-			s.client.line(table, "GET …", now.String())
-		}
-		if last = now; now.State == until && (until != pawl.StateRunning || now.Note != "") {
-			return nil
-		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("waiting for %s to be %s: %w", table, until, err)
-		}
-	}
 }
 
 // fetch is the client's, and what it is to be answered.
@@ -105,7 +86,7 @@ func (s *story) unwanted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.watch(ctx, "archive", path, pawl.StateRunning); err != nil {
+	if err := s.client.watch(ctx, "archive", path, pawl.StateRunning); err != nil {
 		return err
 	}
 	code, text, err := s.client.ask(ctx, http.MethodDelete, path, nil)
