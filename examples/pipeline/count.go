@@ -81,8 +81,8 @@ func countQueue(ctx context.Context, q *pawl.Queue, jobs int, field func(name, f
 		return err
 	}
 	n, left := stats.Total, stats.Depth()+stats.Running+stats.Dead
-	field(q.Name(), "enqueued %d, done %d, failed %d; left %d waiting, %d running, %d dead; check: %d violations",
-		n.Enqueued, n.Done, n.Failed, stats.Depth(), stats.Running, stats.Dead, len(violations))
+	field(q.Name(), "enqueued %d, duplicate %d, done %d, failed %d; left %d waiting, %d running, %d dead; check: %d violations",
+		n.Enqueued, n.Duplicate, n.Done, n.Failed, stats.Depth(), stats.Running, stats.Dead, len(violations))
 	var wrong []error
 	if n.Enqueued != int64(jobs) || n.Done != int64(jobs) || n.Failed != 0 || left != 0 {
 		wrong = append(wrong, fmt.Errorf("queue %s: not %d jobs, all of them done: %+v", q.Name(), jobs, stats))

@@ -27,6 +27,7 @@ type moment struct{ what, text string }
 var (
 	within  = moment{"begins", "within a step"}
 	after   = moment{"effect", "after the effect of a step, before its end is stored"}
+	handsOn = moment{"hands on", "after the mail was enqueued, before the end of the step is stored"}
 	between = moment{"ended", "between two steps"}
 )
 

@@ -26,11 +26,11 @@ var told = []string{
 	`\d+ ms  worker \d +resize   begins$`,
 	`\d+ ms  worker \d +resize   effect, which is there already: nothing changes$`,
 	`\d+ ms  worker \d +publish  effect$`,
-	`\d+ ms  worker \d +publish  ended$`,
-	`\d+ ms  parent +kills worker \d \(SIGKILL\) between two steps: publish of photo 1$`,
+	`\d+ ms  worker \d +publish  hands on$`,
+	`\d+ ms  parent +kills worker \d \(SIGKILL\) after the mail was enqueued, before the end of the step is stored: publish of photo 1$`,
 	`^Many chains at once, and 6 workers are killed under them, `,
-	`\d+ ms  parent +kills worker \d+ \(SIGKILL\) within a step: \w+ of (photo|night) \d+$`,
 	`\d+ ms  parent +kills worker \d+ \(SIGKILL\) between two steps: \w+ of (photo|night) \d+$`,
+	`\d+ ms  parent +kills worker \d+ \(SIGKILL\) within a step: \w+ of (photo|night) \d+$`,
 	`^All workers are killed\. `,
 	`\d+ ms  parent +sees \d+ jobs, and no worker$`,
 	`\d+ ms  worker \d+ +is ready$`,
@@ -40,12 +40,12 @@ var told = []string{
 	` workers   13 started, 11 killed$`,
 	` runs      \d+ begun; [1-9]\d* effects came again under their key, and changed nothing$`,
 	` steps     94 done by one job each, 0 missing, 0 doubled$`,
-	` work      enqueued 75, done 75, failed 0; left 0 waiting, 0 running, 0 dead; check: 0 violations$`,
-	` mail      enqueued 19, done 19, failed 0; left 0 waiting, 0 running, 0 dead; check: 0 violations$`,
+	` work      enqueued 75, duplicate 0, done 75, failed 0; left 0 waiting, 0 running, 0 dead; check: 0 violations$`,
+	` mail      enqueued 19, duplicate [1-9]\d*, done 19, failed 0; left 0 waiting, 0 running, 0 dead; check: 0 violations$`,
 	`^pawl pipeline: ok$`,
 }
 
-// mailed is told beside it: the mail may be quicker than the report of what it follows.
+// mailed is told beside it: the mail does not wait for the end of what it follows.
 var mailed = []string{
 	`\d+ ms  worker \d +publish  effect$`,
 	`\d+ ms  worker \d +mail     effect$`,

@@ -50,7 +50,7 @@ func (s *store) hear(worker string, r report) {
 			note = ", which is there already: nothing changes"
 		}
 		s.effects[r.Key] = effect{r.Chain, r.Kind}
-	case "ended":
+	case "hands on", "ended":
 		r.Chain = s.effects[r.Key].chain
 	}
 	if r.Chain != "" && r.Chain == s.followed {

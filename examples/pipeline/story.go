@@ -50,7 +50,7 @@ func (s *story) one(ctx context.Context) error {
 	for _, kill := range []struct {
 		moment
 		kind string
-	}{{within, "fetch"}, {after, "resize"}, {between, "publish"}} {
+	}{{within, "fetch"}, {after, "resize"}, {handsOn, "publish"}} {
 		if err := s.killAt(ctx, from, kill.moment, kill.kind); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *story) many(ctx context.Context) error {
 		if err := pause(ctx, stepTime+restTime); err != nil { // some are in their second step, or third
 			return err
 		}
-		if err := s.killAt(ctx, s.store.heard(), []moment{within, after, between}[i%3], ""); err != nil {
+		if err := s.killAt(ctx, s.store.heard(), []moment{between, within, after, handsOn}[i%4], ""); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,8 @@ const visibility = time.Second
 
 // report is a line that a worker process writes to its parent.
 type report struct {
-	What  string // "ready", or of a step: begins, effect, ended
-	Chain string // such as "photo 1"; not with ended
+	What  string // "ready", or of a step: begins, effect, hands on, ended
+	Chain string // such as "photo 1"; with begins and effect
 	Kind  string
 	Key   string // job.IdempotencyKey()
 }
@@ -27,7 +27,7 @@ func work(namespace string) error {
 		return err
 	}
 	defer stop()
-	client, err := pawl.New(rdb, pawl.Config{Namespace: namespace, Hooks: []pawl.Hook{ends{}}})
+	client, err := pawl.New(rdb, pawl.Config{Namespace: namespace, Hooks: []pawl.Hook{witness{}}})
 	if err != nil {
 		return err
 	}
@@ -76,11 +76,23 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ends is a pawl.Hook: it tells the parent of jobs that are done, once Redis knows.
-type ends struct{}
+// witness is a pawl.Hook: it tells the parent what Redis knows by now.
+type witness struct{}
 
-var _ pawl.OnDone = ends{}
+var (
+	_ pawl.OnEnqueued = witness{}
+	_ pawl.OnDone     = witness{}
+)
 
-func (ends) Done(_ context.Context, e pawl.Event) {
+// Enqueued is told of a mail before the end of the job that it follows is stored. Hooks
+// should be quick, and this one is not: it leaves the parent time to kill the worker here.
+func (witness) Enqueued(ctx context.Context, e pawl.EnqueuedEvent) {
+	if job, ok := pawl.FromContext(ctx); ok && e.Err == nil && e.Queue == mailQueue {
+		examplefleet.Tell(report{What: "hands on", Kind: job.Kind, Key: job.IdempotencyKey()})
+		_ = pause(ctx, restTime)
+	}
+}
+
+func (witness) Done(_ context.Context, e pawl.Event) {
 	examplefleet.Tell(report{What: "ended", Kind: e.Job.Kind, Key: e.Job.IdempotencyKey()})
 }
