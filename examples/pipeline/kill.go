@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // processes is how many workers run at a time.
@@ -35,7 +35,7 @@ var (
 // "", as one of the events after so many, and starts another in its place.
 func (s *story) killAt(ctx context.Context, from int, m moment, kind string) error {
 	running := s.fleet.Running()
-	e, err := s.store.await(ctx, from, fmt.Sprintf("%s %s", kind, m.what), func(e event) bool {
+	e, err := s.store.await(ctx, from, strings.TrimSpace(kind+" "+m.what), func(e event) bool {
 		return e.What == m.what && (kind == "" || e.Kind == kind) && slices.Contains(running, e.worker)
 	})
 	if err != nil {

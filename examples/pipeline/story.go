@@ -55,8 +55,12 @@ func (s *story) one(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := s.store.await(ctx, from, "the mail is sent", func(e event) bool { return e.Kind == "mail" && e.What == "ended" })
-	return err
+	for _, kind := range []string{"mail", "publish"} {
+		if _, err := s.store.await(ctx, from, kind+" ended", func(e event) bool { return e.Kind == kind && e.What == "ended" }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rounds is how often more chains come and a worker is killed.
