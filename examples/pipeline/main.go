@@ -4,7 +4,7 @@
 //
 //	go run ./examples/pipeline
 //
-// It needs nothing but Go, and takes about 9 s. With REDIS_URL set it uses that Redis
+// It needs nothing but Go, and takes about 10 s. With REDIS_URL set it uses that Redis
 // instead of one of its own, in a namespace that it removes at the end.
 //
 // To read first: steps.go has the handlers, and how a chain is enqueued.
