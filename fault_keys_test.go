@@ -194,6 +194,7 @@ func everyVerb(t *testing.T, f *faulty) {
 	enqueue(0, started)
 	enqueue(14, pawl.Idempotency{Key: "idem"})
 	enqueue(15, pawl.Idempotency{Key: "idem"}) // skipped
+	enqueue(16, pawl.Retain(time.Hour))
 	enqueue(12, pawl.ExpireIn(time.Hour), pawl.Unique{Key: "long", For: time.Hour})
 	cancelled := enqueue(0, pawl.Delay(time.Hour), pawl.Unique{Key: "cancelled"})
 	moved := enqueue(0, pawl.Delay(time.Hour))
@@ -345,7 +346,7 @@ func redriveAndClear(t *testing.T, ctx context.Context, f *faulty, q *pawl.Queue
 	require.Equal(t, 1, report.Moved)
 	_, err = q.Enqueue(ctx, note{}, pawl.Delay(time.Hour), pawl.Unique{Key: "purged"})
 	require.NoError(t, err)
-	for _, s := range []pawl.State{pawl.StateReady, pawl.StateDelayed} {
+	for _, s := range []pawl.State{pawl.StateReady, pawl.StateDelayed, pawl.StateDone} {
 		_, err := q.Purge(ctx, s, pawl.Filter{})
 		require.NoError(t, err)
 	}
