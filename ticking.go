@@ -9,8 +9,8 @@ import (
 )
 
 // ticking has the schedules of one queue fire, for a worker. It costs nothing while there
-// are none: it looks once, then the beats say when the first tick is, and a timer waits for
-// it. Every worker does so; the script lets one of them fire each tick. What it does it does in a
+// are none: the beats say when the first tick is, and a timer waits for it. Every worker
+// does so; the script lets one of them fire each tick. What it does it does in a
 // goroutine of its own, one at a time, which waits for Redis and for no handler or hook.
 type ticking struct {
 	feed *feed
@@ -25,6 +25,8 @@ type ticking struct {
 	halted chan struct{} // closed by stop
 	looks  sync.WaitGroup
 
+	heeds bool // a beat was answered; of upkeep alone
+
 	// Of the look under way.
 	failing bool            // the last ones have failed, which was told
 	strange map[string]bool // schedules that this worker cannot fire, and has told of
@@ -33,7 +35,6 @@ type ticking struct {
 // start lets it fire, once the worker runs.
 func (t *ticking) start() {
 	q := t.feed.q
-	defer t.expect(0)
 	t.mu.Lock()
 	t.open, t.halted, t.strange = true, make(chan struct{}), map[string]bool{}
 	t.mu.Unlock()
@@ -83,11 +84,15 @@ func (q *queueState) nudgeTicks() {
 	}
 }
 
-// heard takes what a beat was answered: "ok", and the ms until the first tick.
-func (t *ticking) heard(reply any) {
-	answer, _ := reply.(string)
-	if word, ok := strings.CutPrefix(answer, "ok "); ok {
+// heard takes what a beat was answered: "ok", and the ms until the first tick. While none
+// was, it asks by itself: the next beat may be one tick too late.
+func (t *ticking) heard(c *call) {
+	answer, _ := c.reply.(string)
+	if word, ok := strings.CutPrefix(answer, "ok "); ok && c.err == nil {
+		t.heeds = true
 		t.expect(readWait(word))
+	} else if !t.heeds {
+		t.expect(0)
 	}
 }
 

@@ -33,7 +33,7 @@ func (w *Worker) upkeep(ctx context.Context) {
 			select {
 			case <-retired:
 				retired = make(chan struct{})
-				go w.retire(ctx, retired) // the beats do not wait for its hooks
+				go w.retire(ctx, retired, beats > 0) // the beats do not wait for its hooks
 			default:
 			}
 		}
@@ -71,8 +71,8 @@ func (w *Worker) beat(ctx context.Context, started time.Time) {
 		return string(said)
 	})
 	for i, f := range w.feeds {
+		f.ticks.heard(calls[i])
 		if calls[i].err == nil && ctx.Err() == nil {
-			f.ticks.heard(calls[i].reply)
 			f.q.enlist()
 		}
 	}
@@ -108,12 +108,15 @@ func (w *Worker) farewell(upkeepEnded <-chan struct{}) {
 }
 
 // retire mends the queues of the worker, and lets go what they no longer keep: dead
-// jobs, and those that are over.
-func (w *Worker) retire(ctx context.Context, done chan<- struct{}) {
+// jobs, and those that are over. Their schedules can wait for a minute: a fleet that
+// starts has enough to ask for.
+func (w *Worker) retire(ctx context.Context, done chan<- struct{}, schedules bool) {
 	defer close(done)
 	for _, f := range w.feeds {
 		f.mend(ctx)
-		f.mendSchedules(ctx)
+		if schedules {
+			f.mendSchedules(ctx)
+		}
 		if ctx.Err() == nil {
 			f.q.retire(ctx, f.now())
 		}
