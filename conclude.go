@@ -16,7 +16,7 @@ import (
 type outcome struct {
 	run     *run
 	verb    verb
-	counter string        // settle: done, skipped, discarded, cancelled; retry: retried, snoozed
+	counter string        // settle: done, canary, skipped, discarded, cancelled; retry: retried, snoozed
 	delay   time.Duration // retry
 	record  []byte        // retry: the new record; bury: the post-mortem; finish: what is kept
 	result  []byte        // settle: encoded; nil if there is none
@@ -188,6 +188,7 @@ func (r *run) bury(reason DeadReason, err error, failed bool) *outcome {
 	}
 	rec.Dead = &record.PostMortem{Reason: string(reason), Error: text, Stack: stack,
 		Worker: r.feed.worker.cfg.Name, Build: build(), At: r.feed.now().UnixMilli(), MaxAttempts: r.policy.maxAttempts}
+	rec.Progress = r.progress.last().record()
 	return &outcome{run: r, verb: verbBury, record: rec.Append(nil), also: strings.Join(also, "+") + r.told(), reason: reason, err: err, event: r.event(err)}
 }
 
@@ -237,7 +238,7 @@ func (o *outcome) stored(c *Client) {
 	switch o.verb {
 	case verbSettle, verbFinish:
 		switch o.counter {
-		case "done":
+		case "done", canaryCounter:
 			c.hooks.done(ctx, o.event)
 		case "skipped":
 			c.hooks.skipped(ctx, o.event)

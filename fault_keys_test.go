@@ -194,6 +194,7 @@ func everyVerb(t *testing.T, f *faulty) {
 	enqueue(0, started)
 	enqueue(14, pawl.Idempotency{Key: "idem"})
 	enqueue(15, pawl.Idempotency{Key: "idem"}) // skipped
+	enqueue(16, pawl.Retain(time.Hour))
 	enqueue(12, pawl.ExpireIn(time.Hour), pawl.Unique{Key: "long", For: time.Hour})
 	cancelled := enqueue(0, pawl.Delay(time.Hour), pawl.Unique{Key: "cancelled"})
 	moved := enqueue(0, pawl.Delay(time.Hour))
@@ -222,6 +223,9 @@ func everyVerb(t *testing.T, f *faulty) {
 			// A lease without a job, by a hand edit.
 			return f.Direct.ZAdd(context.WithoutCancel(ctx), keys("leases"), redis.Z{Score: 1, Member: "0-0"}).Err()
 		case n == 100:
+			if err := job.Progress(ctx, 50, "half"); err != nil {
+				return err
+			}
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
@@ -245,10 +249,26 @@ func everyVerb(t *testing.T, f *faulty) {
 	redistest.Eventually(t, "it is cancelled", func(context.Context) bool { return f.Total(t, "q").Cancelled == 2 })
 	require.NoError(t, q.Pause(ctx, time.Hour))
 	require.NoError(t, q.Resume(ctx))
+	fireSome(t, ctx, q)
 	shutdown(t, f, stop)
 	behindOthers(t, ctx, f)
 	look(t, ctx, f, q)
 	redriveAndClear(t, ctx, f, q)
+}
+
+// fireSome has schedules come, fire and go.
+func fireSome(t *testing.T, ctx context.Context, q *pawl.Queue) {
+	t.Helper()
+	every := pawl.Schedule{ID: "s", When: pawl.Every(time.Second), Args: note{20}, Overlap: pawl.OverlapSkip}
+	require.NoError(t, q.Schedule(ctx, every, pawl.Schedule{ID: "other", When: pawl.Cron("0 0 1 1 *"), Args: note{21}}))
+	redistest.Eventually(t, "it fires", func(ctx context.Context) bool {
+		infos, err := q.Schedules(ctx)
+		return err == nil && infos[1].Fired > 0
+	})
+	require.NoError(t, q.PauseSchedule(ctx, "s"))
+	_, err := q.Trigger(ctx, "s")
+	require.NoError(t, err)
+	require.NoError(t, q.SyncSchedules(ctx, nil))
 }
 
 // shutdown gives a running job back.
@@ -295,6 +315,11 @@ func look(t *testing.T, ctx context.Context, f *faulty, q *pawl.Queue) {
 	require.NoError(t, err)
 	_, err = f.Client.Workers(ctx)
 	require.NoError(t, err)
+	for job, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
+		require.NoError(t, err)
+		_, err = q.Wait(ctx, job.ID)
+		require.ErrorAs(t, err, new(*pawl.JobError))
+	}
 	_, err = q.Check(ctx)
 	require.NoError(t, err)
 }
@@ -321,7 +346,7 @@ func redriveAndClear(t *testing.T, ctx context.Context, f *faulty, q *pawl.Queue
 	require.Equal(t, 1, report.Moved)
 	_, err = q.Enqueue(ctx, note{}, pawl.Delay(time.Hour), pawl.Unique{Key: "purged"})
 	require.NoError(t, err)
-	for _, s := range []pawl.State{pawl.StateReady, pawl.StateDelayed} {
+	for _, s := range []pawl.State{pawl.StateReady, pawl.StateDelayed, pawl.StateDone} {
 		_, err := q.Purge(ctx, s, pawl.Filter{})
 		require.NoError(t, err)
 	}

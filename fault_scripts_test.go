@@ -4,8 +4,9 @@ package pawl
 func Scripts() map[string]string {
 	bodies := map[string]string{}
 	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend,
-		scriptRelease, scriptCancel, scriptRedrive, scriptDelete, scriptDeaths, scriptInspect, scriptStats, scriptWake, scriptStop, scriptCheck, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget,
-		scriptList, scriptPurge, scriptReschedule, scriptPause, scriptDestroy, scriptFree, scriptBeat, scriptMend, scriptUnpark, scriptWorkers, scriptMinutes} {
+		scriptRelease, scriptProgress, scriptCancel, scriptRedrive, scriptDelete, scriptDeaths, scriptInspect, scriptStats, scriptWake, scriptStop, scriptCheck, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget, scriptOver,
+		scriptList, scriptPurge, scriptReschedule, scriptPause, scriptDestroy, scriptFree, scriptBeat, scriptMend, scriptUnpark, scriptWorkers, scriptMinutes,
+		scriptSchedule, scriptSchedules, scriptTick} {
 		bodies[s.name] = s.body
 	}
 	return bodies

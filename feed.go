@@ -45,6 +45,8 @@ type feed struct {
 	unrenewed bool
 
 	claims  claimer // of idempotency keys
+	courier courier // of progress
+	ticks   ticking // of schedules
 	mending mending // of upkeep alone
 }
 
@@ -70,6 +72,8 @@ func newFeed(w *Worker, index int, q *queueState) *feed {
 	}
 	f.extender.lane = newLane(&q.keys)
 	f.claims.feed, f.claims.stop = f, make(chan struct{})
+	f.courier.feed, f.courier.lane = f, newLane(&q.keys)
+	f.ticks.feed = f
 	return f
 }
 
@@ -110,8 +114,10 @@ func (f *feed) asking(answers int) bool {
 	return f.hungry && !f.draining && f.answers == answers
 }
 
-// drain stops leasing. With quit, loop ends at once, whatever is left.
+// drain stops leasing and firing schedules. With quit, loop ends at once, whatever is
+// left.
 func (f *feed) drain(quit bool) {
+	f.ticks.stop()
 	f.mu.Lock()
 	f.draining, f.quitting = true, f.quitting || quit
 	f.mu.Unlock()
@@ -190,6 +196,7 @@ func (f *feed) finish(out *outcome) {
 	rouse := f.tracks[0].calls == nil && f.tracks[1].calls == nil || len(f.finished) == f.enough
 	f.mu.Unlock()
 	out.run.cancel(nil)
+	out.run.progress.end()
 	if out.run.suspect {
 		f.worker.suspect.Unlock()
 		// Leases passed over the suspects that came after it.

@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 import (
@@ -16,7 +18,7 @@ var modelBugs = []modelBug{
 	{"anybody may end a lease", "", "and token == tokens[i] and", "and token and"},
 	{"a lease given back can be ended", "", "tonumber(scores[i]) ~= 0", "true"},
 	{"a live holder does not get its crash back", "", "if crashes > 0 then", "if crashes > 99 then"},
-	{"a crash is given back twice", "", "run_text(token, crashes - 1, flags, '')", "run_text(token, crashes - 1, flags, before_of[i])"},
+	{"a crash is given back twice", "", "run_text(token, crashes - 1, flags, '', progress_text)", "run_text(token, crashes - 1, flags, before_of[i], progress_text)"},
 	{"tokens do not rise", "lease", "math.max(us, tonumber(string.match(meta[3] or '', '^%d+$') or '0') + 1)", "math.floor(us / 1000000) * 1000000"},
 	{"a holder does not hear of a cancellation", "extend", "return answer", "return (string.gsub(answer, 'c', 'k'))"},
 	// Lanes.
@@ -24,7 +26,7 @@ var modelBugs = []modelBug{
 	{"lanes compare for equality alone", "", "if not last or last < seq then return nil end\n  if last > seq then return 'stale' end",
 		"if last ~= seq then return nil end"},
 	{"a lease that is sent again takes more", "lease", "if list then", "if false then"},
-	{"a lease that is sent again forgets its marks", "lease", "cancel_s .. mark_s })", "cancel_s })"},
+	{"a lease that is sent again forgets its marks", "lease", "cancel_s .. mark_s .. progress_text })", "cancel_s .. progress_text })"},
 	// Homes and places.
 	{"settle leaves the lease", "settle", "redis.call('ZREM', KEYS[3], unpack(ended))", ""},
 	{"settle leaves the record", "settle", "redis.call('HDEL', KEYS[2], unpack(ended))", "gone = 0"},
@@ -55,7 +57,7 @@ var modelBugs = []modelBug{
 	{"a key is never free when started", "", "if mode == 's' and", "if mode == 'x' and"},
 	{"a batch takes a key twice", "enqueue", "holder = claim and claim.id or", "holder ="},
 	{"a window ends with its job", "bury", "if till > now then", "if till > now + 99999 then"},
-	{"a key is free though nobody ran its job", "release", "run_text(token, crashes, 'u', before_token)", "run_text(token, crashes, '', before_token)"},
+	{"a key is free though nobody ran its job", "release", "run_text(token, crashes, 'u', before_token, progress_text)", "run_text(token, crashes, '', before_token, progress_text)"},
 	{"a key is taken back from a job that ran", "release", "and not string.find(flags_s, 'r', 1, true)", ""},
 	{"a job that nobody ran has started once it is rescheduled", "reschedule", "and not string.find(flags_s, 'u', 1, true)", ""},
 	{"a job that was given back unrun never starts", "lease", "cancel_s or cancel_s .. 'r'", "'u' or cancel_s .. 'r'"},
@@ -133,6 +135,17 @@ var modelBugs = []modelBug{
 	{"replacing begins no window", "enqueue", "claim.till = math.max(claim.till, till)", ""},
 	{"a replaced job holds its key as the old one did", "enqueue", "if not claim.parked then claim.mode = mode end", ""},
 	{"a key is free though a job waits behind its holder", "enqueue", "id, id, true, true, 'd'", "id, id, true, true, claim.mode"},
+	// Progress.
+	{"anybody may tell of progress", "progress", "if marks[i] ~= 'l' then", "if entries[i] then"},
+	{"progress hides a cancellation", "progress", "run_text(token, crashes, flags_s, before_token, ARGV", "run_text(token, crashes, '', before_token, ARGV"},
+	{"progress costs a late holder its crash", "progress", "run_text(token, crashes, flags_s, before_token, ARGV", "run_text(token, crashes, flags_s, '', ARGV"},
+	{"a late progress is stored", "progress", "if seen then return seen end", ""},
+	{"a crash that is taken back takes the progress with it", "", "flags, '', progress_text)", "flags, '', '')"},
+	{"a cancel forgets the progress", "cancel", "flags_s, before_token, progress_text))", "flags_s, before_token, ''))"},
+	{"what is given back unrun forgets the progress", "release", "'u', before_token, progress_text)", "'u', before_token, '')"},
+	{"a new lease forgets the progress of the run before", "lease", "before_token, progress_text = run_before_token, run_progress_text", "before_token = run_before_token"},
+	{"a lease does not tell of the progress", "lease", "cancel_s .. mark_s .. progress_text\n", "cancel_s .. mark_s\n"},
+	{"a lease that is sent again does not either", "lease", "cancel_s .. mark_s .. progress_text })", "cancel_s .. mark_s })"},
 	// Counts and tokens.
 	{"settle counts twice", "settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"},
 	{"a failed attempt is not counted", "retry", "if counter == 'retried' then", "if false then"},

@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 // The verbs of a holder. Each takes refs as one call has them and returns a
@@ -155,6 +157,16 @@ func (m *modelQueue) extend(refs []modelRef) string {
 	for i, r := range refs {
 		if marks[i] != 'l' {
 			m.jobs[r.id].score = m.msUp() + r.number
+		}
+	}
+	return string(marks)
+}
+
+func (m *modelQueue) progress(refs []modelRef) string {
+	marks := m.fence(refs)
+	for i, r := range refs {
+		if marks[i] != 'l' {
+			m.jobs[r.id].progress = r.record
 		}
 	}
 	return string(marks)

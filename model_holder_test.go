@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 import (
@@ -57,11 +59,17 @@ var modelVerbs = []modelVerb{
 	{"extend", (*modelQueue).extend,
 		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} }, false,
 		func(r modelRef, _ string) []any { return []any{r.number} }},
+	{"progress", (*modelQueue).progress,
+		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} }, false,
+		func(r modelRef, _ string) []any { return []any{r.record} }},
 }
 
 // finish calls one verb for a few jobs, some of which others hold by now.
 func (x *modelMachine) finish() error {
-	v := modelPickOne(x, "verb", modelVerbs...)
+	v := modelVerbs[1+x.roll(len(modelVerbs)-1, "verb")]
+	if v.name == "finish" && x.roll(2, "plain") == 0 {
+		v = modelVerbs[0] // the jobs leave nothing
+	}
 	x.say("%s", v.name)
 	w := x.worker()
 	keys := v.keys(&x.q.keys)
@@ -143,6 +151,8 @@ func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
 		r.number = int64(x.roll(2, "unrun"))
 	case "extend":
 		r.number = int64(modelPickOne(x, "visibility", 1, 1000, 30000))
+	case "progress":
+		r.record = modelPickOne(x, "progress", " 0 ", " 62.5 of 8 parts", " 100 a\xffb  curious")
 	}
 	return r
 }

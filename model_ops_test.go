@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 import (
@@ -29,7 +31,7 @@ var modelOps = []struct {
 	{"pause", 2, (*modelMachine).pause},
 	{"trim", 1, (*modelMachine).trim},
 	{"forget", 1, (*modelMachine).forgetKept},
-	{"find", 3, (*modelMachine).find},
+	{"find", 1, (*modelMachine).find},
 	{"list", 2, (*modelMachine).list},
 	{"late", 3, (*modelMachine).late},
 	{"lapse", 3, (*modelMachine).lapse},

@@ -93,7 +93,11 @@ func (r *run) succeed() (*outcome, error) {
 	}
 	r.staged.mu.Lock()
 	defer r.staged.mu.Unlock()
-	return &outcome{run: r, verb: verbSettle, counter: "done", result: result, then: r.followers()}, nil
+	counter := "done"
+	if r.rec.Kind == canaryName {
+		counter = canaryCounter
+	}
+	return &outcome{run: r, verb: verbSettle, counter: counter, result: result, then: r.followers()}, nil
 }
 
 // result is the staged result, encoded, or nil: there is none, or nobody to see it.

@@ -48,6 +48,8 @@ type run struct {
 	next     *relet    // a newer lease, that waits for that answer
 	endedAt  time.Time // when its context was seen to have ended
 	stuck    bool
+
+	progress progress
 }
 
 func newRun(f *feed, l leased) *run {
@@ -58,6 +60,8 @@ func newRun(f *feed, l leased) *run {
 	r.job = rawJob(f.q, id, r.rec)
 	r.job.Crashes, r.job.staged, r.staged.run = l.crashes, &r.staged, r
 	r.job.Run = fence(l.token)
+	r.progress.run, r.progress.said, r.progress.stored = r, l.said, l.said
+	r.job.progress = &r.progress
 	r.own = w.handlers[r.rec.Kind]
 	r.ctx, r.cancel = context.WithCancelCause(w.base)
 	r.decided = r.own == nil || r.own.own == nil
@@ -174,10 +178,13 @@ func (w *Worker) policy() policy {
 func rawJob(q *queueState, id ID, rec *record.Record) *RawJob {
 	j := &RawJob{ID: id, Queue: q.name, Kind: rec.Kind, Payload: rec.Payload, Headers: rec.Headers,
 		Attempt: rec.Attempts + 1, MaxAttempts: rec.MaxAttempts, Crashes: rec.Crashes, Redrives: rec.Redrives,
-		EnqueuedAt: jobid.Time(id), idempotency: idempotencyOf(rec), client: q.client, log: q.client.log}
+		EnqueuedAt: jobid.Time(id), Schedule: rec.Schedule, idempotency: idempotencyOf(rec), client: q.client, log: q.client.log}
 	j.DueAt = j.EnqueuedAt
 	if rec.Due > 0 {
 		j.DueAt = time.UnixMilli(rec.Due)
+	}
+	if rec.Tick > 0 {
+		j.ScheduledAt = time.UnixMilli(rec.Tick).UTC()
 	}
 	if n := len(rec.Failures); n > 0 {
 		j.LastError = rec.Failures[n-1].Text
@@ -283,6 +290,7 @@ func (r *run) reportLost() {
 	again := r.lost
 	r.lost = true
 	r.feed.mu.Unlock()
+	r.progress.lost.Store(true)
 	r.cancel(ErrLeaseLost)
 	if !again {
 		r.feed.worker.teller.tell(r.tellLost)
