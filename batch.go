@@ -342,10 +342,15 @@ func (b *batcher) read(c *call, groups []*group) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 	}
+	return readAdded("enqueue", text, groups)
+}
+
+// readAdded reads what a script that adds jobs says of them.
+func readAdded(script, text string, groups []*group) error {
 	parts := strings.Split(text, " ")
 	us, err := strconv.ParseInt(parts[0], 10, 64)
 	if err != nil || len(parts) < 2 || us < 0 || us > maxMicros {
-		return fmt.Errorf("%w: script enqueue answered %q", ErrUnconfirmed, text)
+		return fmt.Errorf("%w: script %s answered %q", ErrUnconfirmed, script, text)
 	}
 	marks, holders := parts[1], parts[2:]
 	for _, g := range groups {
@@ -360,13 +365,13 @@ func (b *batcher) read(c *call, groups []*group) error {
 				it.result.ID, _ = jobid.FromText(holders[0])
 				holders = holders[1:]
 			default:
-				return fmt.Errorf("%w: script enqueue answered %q for other jobs", ErrUnconfirmed, text)
+				return fmt.Errorf("%w: script %s answered %q for other jobs", ErrUnconfirmed, script, text)
 			}
 			marks = marks[1:]
 		}
 	}
 	if marks != "" || len(holders) > 0 {
-		return fmt.Errorf("%w: script enqueue answered %q for fewer jobs", ErrUnconfirmed, text)
+		return fmt.Errorf("%w: script %s answered %q for fewer jobs", ErrUnconfirmed, script, text)
 	}
 	return nil
 }

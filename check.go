@@ -70,6 +70,12 @@ func (c *checker) walk() error {
 		c.scan(k.index, func(cursor uint64) ([]string, uint64, error) {
 			return node.HScan(c.ctx, k.index, cursor, "", checkPage).Result()
 		}),
+		c.scan(k.done, func(cursor uint64) ([]string, uint64, error) {
+			return node.HScan(c.ctx, k.done, cursor, "", checkPage).Result()
+		}),
+		c.scan(k.doneAt, func(cursor uint64) ([]string, uint64, error) {
+			return node.ZScan(c.ctx, k.doneAt, cursor, "", checkPage).Result()
+		}),
 		c.scan(k.due, func(cursor uint64) ([]string, uint64, error) {
 			texts, next, err := node.ZScan(c.ctx, k.due, cursor, "", checkPage).Result()
 			return texts, next, errors.Join(err, c.parked(texts))
@@ -137,7 +143,7 @@ func (c *checker) report(key, id, text string) {
 // judge asks the script about ids of one key.
 func (c *checker) judge(key string, ids, uniques []string) error {
 	k := &c.q.keys
-	keys := append([]string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta}, uniques...)
+	keys := append([]string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.done, k.doneAt}, uniques...)
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id

@@ -18,7 +18,10 @@ type outcome struct {
 	verb    verb
 	counter string        // settle: done, skipped, discarded, cancelled; retry: retried, snoozed
 	delay   time.Duration // retry
-	record  []byte        // retry: the new record; bury: the post-mortem
+	record  []byte        // retry: the new record; bury: the post-mortem; finish: what is kept
+	result  []byte        // settle: encoded; nil if there is none
+	then    []*item       // settle, finish: what follows
+	left    string        // retry: what it leaves if it is over; see leftBy
 	also    string        // bury: what is counted beside the death: failed, expired
 	unrun   bool          // release: its handler was not called
 	reason  DeadReason
@@ -55,7 +58,9 @@ func (r *run) conclude(err error) (out *outcome) {
 		out.event = r.event(out.err)
 	}()
 	if err == nil {
-		return &outcome{run: r, verb: verbSettle, counter: "done"}
+		if err = r.handedOn(); err == nil {
+			return r.done()
+		}
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
@@ -183,7 +188,7 @@ func (r *run) bury(reason DeadReason, err error, failed bool) *outcome {
 	}
 	rec.Dead = &record.PostMortem{Reason: string(reason), Error: text, Stack: stack,
 		Worker: r.feed.worker.cfg.Name, Build: build(), At: r.feed.now().UnixMilli(), MaxAttempts: r.policy.maxAttempts}
-	return &outcome{run: r, verb: verbBury, record: rec.Append(nil), also: strings.Join(also, "+"), reason: reason, err: err, event: r.event(err)}
+	return &outcome{run: r, verb: verbBury, record: rec.Append(nil), also: strings.Join(also, "+") + r.told(), reason: reason, err: err, event: r.event(err)}
 }
 
 // describe is the text of an error and, for a panic or an error that says more
@@ -230,7 +235,7 @@ var build = sync.OnceValue(func() string {
 func (o *outcome) stored(c *Client) {
 	ctx := context.WithoutCancel(o.run.ctx)
 	switch o.verb {
-	case verbSettle:
+	case verbSettle, verbFinish:
 		switch o.counter {
 		case "done":
 			c.hooks.done(ctx, o.event)

@@ -8,7 +8,7 @@ import (
 	"github.com/pawlq/pawl/internal/record"
 )
 
-// Cancel ends a job. A waiting one is gone on return. A running one has its
+// Cancel ends a job. A waiting one is gone on return; with Retain it is kept, as cancelled. A running one has its
 // context cancelled with ErrCancelled within a third of its visibility timeout;
 // if its handler returns nil all the same, it is done; whatever else it returns,
 // before it has heard of this or after, the job ends and OnCancelled tells.
@@ -25,11 +25,12 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 		return q.wrap("cancel", err)
 	}
 	k := &q.keys
-	keys := k.living(k.index, k.meta, k.minutes, laneKey, k.wake)
-	unique := 0
+	keys := k.living(k.index, k.meta, k.minutes, laneKey, k.wake, k.done, k.doneAt)
+	unique, left := 0, ""
 	// A job's unique key never changes, and its idempotency key only with its
 	// arguments: reading them beforehand is safe.
 	if rec, err := record.Decode([]byte(found.record)); err == nil {
+		left = leftBy(rec, StateCancelled, found.now)
 		if rec.Unique != nil {
 			keys, unique = append(keys, k.unique(rec.Unique.Key)), 1
 		}
@@ -39,7 +40,7 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 	}
 	word := "missing"
 	if found.id != "" {
-		if word, err = q.call(ctx, scriptCancel, keys, found.id, unique); err != nil {
+		if word, err = q.call(ctx, scriptCancel, keys, found.id, unique, k.ended(), left); err != nil {
 			return q.wrap("cancel", err)
 		}
 	}

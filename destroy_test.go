@@ -66,7 +66,7 @@ func TestDestroyLeavesNothing(t *testing.T) {
 func leaveOneOfEach(t *testing.T, e *env, q *pawl.Queue, once pawl.Unique) {
 	t.Helper()
 	put(t, q, 1)
-	put(t, q, 2, once)
+	put(t, q, 2, once, retained)
 	w := e.Worker(q.Name(), pawl.WorkerConfig{})
 	pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
 		if job.Args.N == 1 {
@@ -111,7 +111,7 @@ func TestDestroyRemovesKeysOfAnyType(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {
 		for _, key := range []string{"jobs", "held", "due", "prio", "leases", "runs", "dead", "dead:index", "meta", "minutes", "wake",
-			"workers", "workers:info", "unique:x"} {
+			"workers", "workers:info", "unique:x", "done", "done:at"} {
 			put(t, e.Queue("q"), 1)
 			require.NoError(t, e.Redis.Del(t.Context(), "pawl:{q}:"+key).Err())
 			require.NoError(t, e.Redis.SAdd(t.Context(), "pawl:{q}:"+key, "x").Err())

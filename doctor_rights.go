@@ -57,7 +57,7 @@ return said
 var (
 	workProbes = []string{
 		"DEL KEY", "GET KEY", "HDEL KEY f", "HEXISTS KEY f", "HGET KEY f", "HINCRBY KEY f 1", "HLEN KEY", "HMGET KEY f",
-		"HRANDFIELD KEY", "HSCAN KEY 0", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1", "PEXPIREAT KEY 1", "SET KEY v", "TIME",
+		"HRANDFIELD KEY", "HSCAN KEY 0", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1", "PEXPIREAT KEY 1", "PUBLISH KEY m", "SET KEY v", "TIME",
 		"XADD KEY * f v", "XDEL KEY 1-1", "XLEN KEY", "XRANGE KEY - +", "XREVRANGE KEY + -", "ZADD KEY 1 m", "ZCARD KEY",
 		"ZCOUNT KEY 0 1", "ZMSCORE KEY m", "ZRANGE KEY 0 1", "ZRANGEBYSCORE KEY 0 1", "ZREM KEY m", "ZSCAN KEY 0",
 		"ZSCORE KEY m",
@@ -97,7 +97,7 @@ func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
 	look := &call{script: scriptDeaths, keys: []string{k.dead}, args: []any{"+", "-"}}
 	if all {
 		probes, listProbes = slices.Concat(workProbes, lookProbes), slices.Concat(workListProbes, lookListProbes)
-		look = &call{script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta}}
+		look = &call{script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}}
 	}
 	var t trial
 	var err error

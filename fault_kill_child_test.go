@@ -64,6 +64,18 @@ var deeds = map[string]func(context.Context, victim, *redis.Client, int) error{
 	"effect": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
 		return rdb.HIncrBy(ctx, effects(v.Queue), fmt.Sprint(n), 1).Err()
 	},
+	"follow": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
+		job, _ := pawl.FromContext(ctx)
+		follows(job, n, "other")
+		return rdb.HIncrBy(ctx, effects(v.Queue), fmt.Sprint(n), 1).Err()
+	},
+	"follow, then wait": func(ctx context.Context, _ victim, _ *redis.Client, n int) error {
+		job, _ := pawl.FromContext(ctx)
+		follows(job, n, "other")
+		fmt.Println("effect", n)
+		<-ctx.Done()
+		return ctx.Err()
+	},
 	"effect, then wait": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
 		if err := rdb.HIncrBy(ctx, effects(v.Queue), fmt.Sprint(n), 1).Err(); err != nil {
 			return err

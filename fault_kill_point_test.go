@@ -39,7 +39,7 @@ func cut(name string, first, others redistest.Fault) func(*faulty) func(*testing
 		f.Proxy.On(name, 0, others)
 		fired := f.Proxy.On(name, 1, first)
 		return func(t *testing.T, p *process) {
-			if name == "settle" { // not before every handler has done its work
+			if name == "settle" || name == "finish" { // not before every handler has done its work
 				lines("started")(f)(t, p)
 				redistest.Eventually(t, "all effects are there", func(ctx context.Context) bool {
 					return f.Direct.HLen(ctx, effects("q")).Val() == 5

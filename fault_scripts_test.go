@@ -4,7 +4,7 @@ package pawl
 func Scripts() map[string]string {
 	bodies := map[string]string{}
 	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend,
-		scriptRelease, scriptCancel, scriptRedrive, scriptDelete, scriptDeaths, scriptInspect, scriptStats, scriptWake, scriptStop, scriptCheck, scriptClaim, scriptMarks,
+		scriptRelease, scriptCancel, scriptRedrive, scriptDelete, scriptDeaths, scriptInspect, scriptStats, scriptWake, scriptStop, scriptCheck, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget,
 		scriptList, scriptPurge, scriptReschedule, scriptPause, scriptDestroy, scriptFree, scriptBeat, scriptMend, scriptUnpark, scriptWorkers, scriptMinutes} {
 		bodies[s.name] = s.body
 	}

@@ -182,6 +182,7 @@ func (f *feed) wait() *track {
 
 // finish takes the outcome of a run whose handler has returned.
 func (f *feed) finish(out *outcome) {
+	out.seal()
 	f.mu.Lock()
 	out.run.finished = true
 	f.finished = append(f.finished, out)

@@ -48,13 +48,14 @@ const (
 	withVisibility
 	withUnique
 	withIdempotency
+	withRetain
 )
 
 // FuzzOptions: whatever number an option is given, it is refused with ErrInvalid
 // if it is out of the documented range, and else it is in the record and in the
 // script's words to the ms: never early, never negative, never wrapped.
 func FuzzOptions(f *testing.F) {
-	const all = 1<<10 - 1
+	const all = 1<<11 - 1
 	for _, n := range []int64{0, 1, -1, 9, 10, 255, 256, 10_000, 10_001, 999_999, 1_000_000, 1_000_001, 99_999_999, 100_000_000, 100_000_001,
 		int64(24 * time.Hour), int64(24*time.Hour) + 1, century - 1, century, century + 1, math.MaxInt64 - 999_999, math.MaxInt64, math.MinInt64} {
 		for bit := 1; bit <= all; bit <<= 1 {
@@ -97,6 +98,7 @@ func FuzzOptions(f *testing.F) {
 		give(withUnique, Unique{Key: "k", Until: UniqueUntil(small), For: time.Duration(wait), OnDuplicate: OnDuplicate(other)},
 			small < 0 || small > 1 || wait < 0 || wait > century || other < 0 || other > 3 || other == 3 && small == 1)
 		give(withIdempotency, Idempotency{Key: "i", Window: time.Duration(wait)}, wait < 0 || wait > century)
+		give(withRetain, Retain(sec), sec <= 0 || sec > century)
 		has := func(bits uint16) bool { return which&bits == bits }
 		bad = bad || has(withDelay|withAt) || has(withDelay|withExpireIn) && wait >= sec
 
@@ -124,6 +126,7 @@ func FuzzOptions(f *testing.F) {
 		want.Priority = number(withPriority, other)
 		want.MaxAttempts, want.MaxCrashes = number(withMaxAttempts, small), number(withMaxCrashes, small)
 		want.ExpireIn, want.Visibility, want.Timeout = ms(withExpireIn, sec), ms(withVisibility, wait), ms(withTimeout, wait)
+		want.Retain = ms(withRetain, sec)
 		if has(withTimeout) && wait == -1 {
 			want.Timeout = NoTimeout
 		}
@@ -141,6 +144,15 @@ func FuzzOptions(f *testing.F) {
 		got, err := record.Decode(it.record)
 		require.NoError(t, err)
 		require.Equal(t, &want, got)
+
+		// What follows another job is what would have been enqueued.
+		before, err := q.prepare(t.Context(), Raw{"first", nil}, []Option{Then{Raw{"kind", []byte("p")}, opts}})
+		require.NoError(t, err)
+		first, err := record.Decode(before.record)
+		require.NoError(t, err)
+		next := q.follower(first.Then[0])
+		require.Equal(t, it.record, next.record)
+		require.Equal(t, it.how(1), next.how(1))
 
 		words := howPattern.FindStringSubmatch(it.how(0))
 		if words == nil {

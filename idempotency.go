@@ -147,7 +147,7 @@ func (o *outcome) holds(c *call, k *keyspace, fixed int) any {
 	}
 	keys, word := k.heldBy(c.keys, fixed, unique, idem)
 	c.keys = keys
-	if o.verb == verbSettle && idem != "" {
+	if (o.verb == verbSettle || o.verb == verbFinish) && idem != "" {
 		window := time.Duration(0)
 		if o.counter == "done" {
 			window = o.run.window()

@@ -21,6 +21,12 @@ const (
 	StateRunning State = "running" // leased
 	StateParked  State = "parked"  // behind the job that holds its Unique key; see RunLatestAfter
 	StateDead    State = "dead"
+
+	// Over, and kept: only of a job with Retain.
+
+	StateDone      State = "done"
+	StateCancelled State = "cancelled"
+	StateDiscarded State = "discarded" // by Discard, or in favour of a newer one; see RunLatestAfter
 )
 
 // JobInfo is a job as it stands in Redis, in one moment. Attempt is the attempt
@@ -40,11 +46,17 @@ type JobInfo struct {
 	StartedAt  time.Time // when it was leased, by the server's clock
 	LeaseUntil time.Time // when its lease ends unless it is renewed, by the server's clock
 
+	// For a job that is over and kept; zero otherwise.
+
+	DoneAt time.Time // when it ended, in whichever way, by the server's clock
+	Result []byte    // as Config.Codec made it of SetResult's value; nil if there is none
+
 	place string // of a dead job, its entry
 	text  string // its id in Redis, where a foreign entry's is no ID
 }
 
-// Get is a job as it stands, or ErrNotFound: never enqueued, or over and not dead.
+// Get is a job as it stands, or ErrNotFound: never enqueued; or over, not dead, and not
+// kept (Retain), or no longer.
 func (q *Queue) Get(ctx context.Context, id ID) (JobInfo, error) {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
@@ -67,7 +79,7 @@ type found struct {
 	id     string // in Redis; "" if it is no job's id
 	state  State  // "" if there is none
 	record string
-	place  string // lease deadline, due time, or entry of the dead-letter stream
+	place  string // lease deadline, due time, entry of the dead-letter stream, or until when it is kept
 	run    string
 	now    time.Time
 }
@@ -85,6 +97,9 @@ func (f *found) info(q *queueState) JobInfo {
 		info.Unique = rec.Unique.Key
 	}
 	info.Idempotency = idempotencyOf(rec)
+	if f.state == StateDone {
+		info.over(rec)
+	}
 	token, crashes, ok := f.lease()
 	if !ok {
 		return info
@@ -120,7 +135,7 @@ func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {
 		return found{}, nil
 	}
 	k := &q.keys
-	parts, err := q.read(ctx, scriptInspect, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index}, text)
+	parts, err := q.read(ctx, scriptInspect, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.done, k.doneAt}, text)
 	if err == nil && len(parts) != 5 {
 		err = fmt.Errorf("script inspect answered %d words", len(parts))
 	}
@@ -132,7 +147,7 @@ func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {
 	ms, _ := strconv.ParseInt(word(4), 10, 64)
 	f.now = time.UnixMilli(ms)
 	switch f.state {
-	case StateReady, StateDelayed, StateRunning, StateParked, StateDead:
+	case StateReady, StateDelayed, StateRunning, StateParked, StateDead, StateDone:
 	case "missing":
 		f.state = ""
 	case "lost":

@@ -103,6 +103,7 @@ type RawJob struct {
 
 	idempotency string // the key of its Idempotency; "" if it has none
 
+	staged *staged      // nil for a literal
 	client *Client      // nil for a literal
 	log    *slog.Logger // nil for a literal
 }

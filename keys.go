@@ -19,6 +19,8 @@ type keyspace struct {
 	index  string // hash: id -> entry of dead
 	meta   string // hash: last id, cursor, fence, counters
 	wake   string // list: tokens for waiting workers
+	done   string // hash: id -> record of a job that is over and kept
+	doneAt string // sorted set: the same ids, by the ms until which they are kept
 
 	minutes string // hash: the counters at the start of each minute of a day
 	workers string // sorted set: tags of live workers, by last beat
@@ -32,7 +34,7 @@ func newKeyspace(namespace, queue string) keyspace {
 	return keyspace{
 		jobs: p + "jobs", held: p + "held", due: p + "due", prio: p + "prio",
 		leases: p + "leases", runs: p + "runs", dead: p + "dead", index: p + "dead:index",
-		meta: p + "meta", wake: p + "wake", prefix: p,
+		meta: p + "meta", wake: p + "wake", prefix: p, done: p + "done", doneAt: p + "done:at",
 		minutes: p + "minutes", workers: p + "workers", info: p + "workers:info",
 	}
 }
@@ -49,9 +51,12 @@ func (k *keyspace) lane(id string) string { return k.prefix + "lane:" + id }
 // stop is the key on which a worker's own blocking read is ended.
 func (k *keyspace) stop(worker string) string { return k.prefix + "stop:" + worker }
 
+// ended is the channel, no key, on which the ends of kept jobs are told.
+func (k *keyspace) ended() string { return k.prefix + "ended" }
+
 // fixed is every key of the queue whose name is known beforehand.
 func (k *keyspace) fixed() []string {
-	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, k.workers, k.info}
+	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, k.workers, k.info, k.done, k.doneAt}
 }
 
 // living are the keys that a living job can be in, and then others.

@@ -50,6 +50,8 @@ const listPage = 250
 //	running   oldest first
 //	parked    in no order that is promised
 //	dead      in the order of their deaths; Dead().List says more
+//	done      those that are over and kept (Retain), cancelled and discarded ones
+//	          too, in the order in which their time will be over
 //
 // Jobs that were enqueued later are not seen. Those that go, change their state
 // or are rescheduled meanwhile may or may not be; none is seen twice, for which
@@ -82,9 +84,9 @@ func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, 
 // Of f it only looks whether anything can match.
 func (q *queueState) walk(ctx context.Context, s State, f Filter, take func([]JobInfo) (more bool, err error)) error {
 	switch s {
-	case StateReady, StateDelayed, StateRunning, StateParked, StateDead:
+	case StateReady, StateDelayed, StateRunning, StateParked, StateDead, StateDone:
 	default:
-		return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning, StateParked or StateDead", s)
+		return invalidf("there is no state %q to list: give StateReady, StateDelayed, StateRunning, StateParked, StateDead, or StateDone for all that are over", s)
 	}
 	if err := checkSpan(f.Since, f.Until); err != nil {
 		return err
@@ -101,6 +103,8 @@ func (q *queueState) walk(ctx context.Context, s State, f Filter, take func([]Jo
 		return q.walkSources(ctx, s, []string{"delayed"}, take)
 	case StateParked:
 		return q.walkSources(ctx, s, []string{"parked"}, take)
+	case StateDone:
+		return q.walkSources(ctx, s, []string{"done"}, take)
 	case StateRunning:
 		return q.walkRunning(ctx, take)
 	default:
@@ -231,7 +235,7 @@ func (q *queueState) walkDead(ctx context.Context, take func([]JobInfo) (more bo
 // listed calls the script list. The page's first three words are the server's ms
 // and the score and id to go on after; then four for each job.
 func (q *queueState) listed(ctx context.Context, source, score, id string, ids ...any) (page []string, now time.Time, err error) {
-	parts, err := q.read(ctx, scriptList, q.keys.living(q.keys.meta), append([]any{source, score, id, listPage}, ids...)...)
+	parts, err := q.read(ctx, scriptList, q.keys.living(q.keys.meta, q.keys.done, q.keys.doneAt), append([]any{source, score, id, listPage}, ids...)...)
 	if err != nil {
 		return nil, now, err
 	}

@@ -72,7 +72,7 @@ func (w *Worker) beginMending(ctx context.Context) {
 func (f *feed) mend(ctx context.Context) {
 	k, first := &f.q.keys, "1"
 	for page := 1; ctx.Err() == nil; page++ {
-		c := &call{script: scriptMend, args: []any{first}, keys: k.living(k.dead, k.index, k.meta, k.minutes)}
+		c := &call{script: scriptMend, args: []any{first}, keys: k.living(k.dead, k.index, k.meta, k.minutes, k.done, k.doneAt)}
 		attempt(context.Background(), f.q.client.rdb, c)
 		text, _ := c.reply.(string)
 		words := strings.Split(text, " ")

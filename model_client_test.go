@@ -84,6 +84,10 @@ func (x *modelMachine) item(low uint64) (modelItem, []Option) {
 		options = append(options, i)
 		r.Idempotency = &record.Idempotency{Key: i.Key, Window: i.Window}
 	}
+	if x.roll(3, "retain") == 0 {
+		it.retain, r.Retain = 4000, 4*time.Second
+		options = append(options, Retain(r.Retain))
+	}
 	it.record = string(r.Append(nil))
 	return it, options
 }
@@ -104,28 +108,34 @@ func (x *modelMachine) enqueue() error {
 		it, _ := x.item(1<<63 + uint64(i))
 		if x.roll(25, "foreign") == 0 {
 			it.record, it.key, it.idem, it.change = modelPickOne(x, "foreign", modelForeign...), "", "", 0
+			it.retain = 0
 		}
 		unique := 0
 		if it.key != "" {
 			keys = append(keys, k.unique(it.key))
 			unique = len(keys) - 10
 		}
-		how := ""
-		if it.when != 0 || unique > 0 {
-			how = fmt.Sprintf("%c %d %d %d %c %d", max(it.when, 'a'), it.ms, it.priority, unique, max(it.mode, 'd'), it.window)
-			if it.when == 0 {
-				how = "d" + how[1:]
-			}
-			if it.change != 0 {
-				how += " " + string(it.change)
-			}
-		}
 		items = append(items, it)
-		args = append(args, fmt.Sprint(it.low), it.record, how)
+		args = append(args, fmt.Sprint(it.low), it.record, it.how(unique))
 	}
 	want := x.m.enqueue(items)
 	x.say("%s", want)
 	return x.ask(l, "enqueue", want, keys, args...)
+}
+
+// how is what a script is told of how an item waits.
+func (it *modelItem) how(unique int) string {
+	if it.when == 0 && unique == 0 {
+		return ""
+	}
+	how := fmt.Sprintf("%c %d %d %d %c %d", max(it.when, 'a'), it.ms, it.priority, unique, max(it.mode, 'd'), it.window)
+	if it.when == 0 {
+		how = "d" + how[1:]
+	}
+	if it.change != 0 {
+		how += " " + string(it.change)
+	}
+	return how
 }
 
 // enqueueOne goes through Queue, which makes the low half of the id itself.
@@ -166,7 +176,8 @@ func (x *modelMachine) cancel() error {
 	j := x.job("job", modelFresh, modelDue, modelPrio, modelLeased, modelParked)
 	want := x.m.cancel(modelID(j))
 	x.say("%s %s", modelID(j), want)
-	if x.viaQueue() {
+	own := j == nil || j.retain == 0 || x.rig.keptMost == 10000 // the script of Queue keeps as many
+	if own && x.viaQueue() {
 		id, _ := jobid.FromText(modelID(j))
 		err := x.q.Cancel(context.Background(), id)
 		if errors.Is(err, ErrState) != (want == "dead") || errors.Is(err, ErrNotFound) != (want == "missing") {
@@ -175,15 +186,18 @@ func (x *modelMachine) cancel() error {
 		return nil
 	}
 	k := &x.q.keys
-	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake}
-	unique := 0
+	keys := []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake, k.done, k.doneAt}
+	unique, left := 0, ""
 	if j != nil && j.key != "" {
 		keys, unique = append(keys, k.unique(j.key)), 1
 	}
 	if j != nil && j.idem != "" {
 		keys = append(keys, k.idem(j.idem))
 	}
-	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j), unique)
+	if j != nil && j.retain > 0 {
+		left = fmt.Sprintf("%d %s", j.retain, (&record.End{State: "cancelled", At: x.m.ms()}).Field())
+	}
+	return x.ask(x.lane(x.lanes, "cancel"), "cancel", want, keys, modelID(j), unique, k.ended(), left)
 }
 
 // revived is what a redrive makes of a dead job's record.

@@ -223,8 +223,8 @@ func (x *modelMachine) list() error {
 		}
 	}
 	k := &x.q.keys
-	for _, source := range []string{"lapsed", "prio", "due", "fresh", "delayed", "parked"} {
-		want, got := []string{}, []string{}
+	for _, source := range []string{"lapsed", "prio", "due", "fresh", "delayed", "parked", "done"} {
+		want, got := x.m.keptNow(source == "done"), []string{}
 		if source != "fresh" {
 			slices.SortFunc(sources[source], modelByScore)
 		}
@@ -232,7 +232,7 @@ func (x *modelMachine) list() error {
 			want = append(want, j.id, j.record)
 		}
 		for score, id := "", ""; ; {
-			c := &call{script: x.rig.scripts["list"], keys: k.living(k.meta), args: []any{source, score, id, 1 + x.roll(4, "count")}}
+			c := &call{script: x.rig.scripts["list"], keys: k.living(k.meta, k.done, k.doneAt), args: []any{source, score, id, 1 + x.roll(4, "count")}}
 			attempt(context.Background(), x.rig.rdb, c)
 			parts, _ := c.reply.([]any)
 			if c.err != nil || len(parts) < 3 {

@@ -32,28 +32,50 @@ func (m *modelQueue) fence(refs []modelRef) []byte {
 	return marks
 }
 
+// settle is finish, too: that is of refs with a record to keep.
 func (m *modelQueue) settle(refs []modelRef) string {
 	marks := m.fence(refs)
+	var kept []modelKept
+	var then []modelItem
+	passed := map[string]bool{} // keys that the end of their holder gave to another
 	for i, r := range refs {
 		if marks[i] == 'c' && r.counter != "discarded" {
 			marks[i] = 'k' // done is done
 		}
 		if marks[i] == 'k' {
 			j := m.jobs[r.id]
+			if u := m.uniques[j.key]; u.holder == j.id && u.next != "" {
+				passed[j.key] = true
+			}
+			then = append(then, r.then...)
 			if m.end(j, modelGone); r.counter == "done" {
 				m.markDone(j)
+			}
+			if r.record != "" && r.number > 0 {
+				kept = append(kept, modelKept{r.id, r.record, m.ms() + r.number})
 			}
 			if m.count(r.counter, 1); r.counter == "skipped" {
 				m.count("done", 1)
 			}
 		}
 	}
-	return string(marks)
+	if len(kept) > 0 {
+		m.keep(2*len(kept)+16, kept...)
+	}
+	if len(then) == 0 {
+		return string(marks)
+	}
+	for i := range then {
+		if passed[then[i].key] {
+			then[i].change = 0 // who waits behind has the key, and keeps it
+		}
+	}
+	return string(marks) + " " + m.enqueue(then)
 }
 
 func (m *modelQueue) retry(refs []modelRef) string {
 	marks := m.fence(refs)
-	nearest, over := int64(0), []*modelJob{}
+	nearest, over, kept := int64(0), []*modelJob{}, []modelKept{}
 	for i, r := range refs {
 		if marks[i] != 'k' {
 			continue
@@ -63,6 +85,9 @@ func (m *modelQueue) retry(refs []modelRef) string {
 		if u := m.uniques[j.key]; j.key != "" && u.holder == j.id && u.next != "" {
 			marks[i] = 's' // a newer one waits behind it
 			over = append(over, j)
+			if r.retain > 0 {
+				kept = append(kept, modelKept{r.id, modelWithField(r.record, r.field), m.ms() + r.retain})
+			}
 			m.count("discarded", 1)
 			if r.counter == "retried" {
 				m.count("failed", 1)
@@ -87,6 +112,9 @@ func (m *modelQueue) retry(refs []modelRef) string {
 	}
 	for _, j := range over {
 		m.end(j, modelGone)
+	}
+	if len(kept) > 0 {
+		m.keep(2*len(kept)+16, kept...)
 	}
 	return string(marks)
 }

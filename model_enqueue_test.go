@@ -125,7 +125,7 @@ func (m *modelQueue) renew(it modelItem, us int64, behind bool) {
 
 func (m *modelQueue) add(j *modelJob, it modelItem, parked bool, c *modelCall) {
 	j.record, j.mode, j.window = it.record, it.mode, it.window
-	j.idem, j.idemWindow = it.idem, it.idemWindow
+	j.idem, j.idemWindow, j.retain = it.idem, it.idemWindow, it.retain
 	at, later := m.wait(it)
 	switch {
 	case parked:
@@ -162,7 +162,7 @@ func (m *modelQueue) replace(j *modelJob, it modelItem, c *modelCall) {
 		}
 	}
 	j.record, j.mode, j.window = modelWithSince(modelWithDue(it.record, at), m.ms()), it.mode, it.window
-	j.idem, j.idemWindow = it.idem, it.idemWindow
+	j.idem, j.idemWindow, j.retain = it.idem, it.idemWindow, it.retain
 	if j.place == modelParked {
 		return
 	}

@@ -16,6 +16,7 @@ type modelVerb struct {
 	name  string
 	model func(*modelQueue, []modelRef) string
 	keys  func(*keyspace) []string
+	tells bool                                // its first argument is the channel
 	args  func(r modelRef, held string) []any // but id and token
 }
 
@@ -23,25 +24,38 @@ var modelVerbs = []modelVerb{
 	{"settle", (*modelQueue).settle,
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake}
-		},
+		}, false,
 		func(r modelRef, held string) []any { return []any{r.counter, held + r.window(held)} }},
+	{"finish", (*modelQueue).settle,
+		func(k *keyspace) []string {
+			return []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake, k.done, k.doneAt, k.prio}
+		}, true,
+		func(r modelRef, held string) []any {
+			return append([]any{r.counter, held + r.window(held), r.record, r.number, len(r.then)}, r.words...)
+		}},
 	{"retry", (*modelQueue).retry,
 		func(k *keyspace) []string {
-			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}
-		},
-		func(r modelRef, held string) []any { return []any{r.record, r.number, r.counter, held} }},
+			return []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey, k.done, k.doneAt}
+		}, true,
+		func(r modelRef, held string) []any {
+			left := ""
+			if r.retain > 0 {
+				left = fmt.Sprintf("%d %s", r.retain, r.field)
+			}
+			return []any{r.record, r.number, r.counter, held, left}
+		}},
 	{"bury", (*modelQueue).bury,
 		func(k *keyspace) []string {
 			return []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey, k.due, k.wake}
-		},
+		}, true,
 		func(r modelRef, held string) []any {
 			return []any{r.record, strings.Repeat("failed", int(r.number)), held}
 		}},
 	{"release", (*modelQueue).release,
-		func(k *keyspace) []string { return []string{k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey} },
+		func(k *keyspace) []string { return []string{k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey} }, false,
 		func(r modelRef, _ string) []any { return []any{r.number} }},
 	{"extend", (*modelQueue).extend,
-		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} },
+		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} }, false,
 		func(r modelRef, _ string) []any { return []any{r.number} }},
 }
 
@@ -54,12 +68,18 @@ func (x *modelMachine) finish() error {
 	fixed := len(keys)
 	var refs []modelRef
 	var args []any
+	if v.tells {
+		args = append(args, x.q.keys.ended())
+	}
 	for range 1 + x.roll(4, "jobs") {
 		j := x.job("job", modelLeased)
 		r := x.ref(v.name, j)
 		held := ""
-		if v.name == "settle" || v.name == "bury" || v.name == "retry" {
+		if v.name == "settle" || v.name == "finish" || v.name == "bury" || v.name == "retry" {
 			keys, held = x.places(keys, fixed, j)
+		}
+		if v.name == "finish" && r.counter == "done" {
+			keys = x.followUps(&r, keys, fixed)
 		}
 		refs = append(refs, r)
 		args = append(append(args, r.id, r.token), v.args(r, held)...)
@@ -94,10 +114,18 @@ func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
 	switch verb {
 	case "settle":
 		r.counter = modelPickOne(x, "counter", "done", "done", "skipped", "discarded", "cancelled")
+	case "finish":
+		r.counter = modelPickOne(x, "counter", "done", "done", "skipped", "discarded", "cancelled")
+		r.number = int64(modelPickOne(x, "kept for", 0, 1, 2000, 4000, 60000))
+		rec.End = &record.End{State: r.counter, At: x.m.ms(), HasResult: true}
+		r.record = string(rec.Append(nil))
 	case "retry":
 		r.counter = modelPickOne(x, "counter", "retried", "snoozed")
 		r.number = int64(modelPickOne(x, "delay", 0, 1, 1000, 20000))
 		rec.Started = x.roll(4, "started") > 0
+		if r.retain = j.retain; j.retain > 0 {
+			r.field = (&record.End{State: "discarded", At: x.m.ms()}).Field()
+		}
 		if rec.Attempts++; err == nil {
 			r.record = string(rec.Append(nil))
 		} else {
@@ -133,7 +161,7 @@ func (x *modelMachine) check() error {
 	}
 	k := &x.q.keys
 	c := &call{script: x.rig.scripts["check"],
-		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta}}
+		keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.done, k.doneAt}}
 	names := append([]string{}, x.m.order...)
 	for _, id := range names {
 		c.args = append(c.args, id)
@@ -165,9 +193,9 @@ func (x *modelMachine) stats() error {
 		if err != nil {
 			return err
 		}
-		got := []int64{s.Ready, s.Delayed, s.Running, s.Parked, s.Dead, s.OldestReady.Milliseconds(), s.Total.Enqueued, s.Total.Done}
+		got := []int64{s.Ready, s.Delayed, s.Running, s.Parked, s.Dead, s.OldestReady.Milliseconds(), s.Done, s.Total.Enqueued, s.Total.Done}
 		n := x.m.recount()
-		want := []int64{n[0], n[1], n[2], n[3], n[4], 0, x.m.counters["enqueued"], x.m.counters["done"]}
+		want := []int64{n[0], n[1], n[2], n[3], n[4], 0, n[6], x.m.counters["enqueued"], x.m.counters["done"]}
 		if n[5] > 0 {
 			want[5] = max(0, x.m.ms()-n[5])
 		}
@@ -177,11 +205,11 @@ func (x *modelMachine) stats() error {
 		return nil
 	}
 	k := &x.q.keys
-	c := &call{script: x.rig.scripts["stats"], keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta}}
+	c := &call{script: x.rig.scripts["stats"], keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}}
 	attempt(context.Background(), x.rig.rdb, c)
 	got := fmt.Sprint(c.reply)
 	n := x.m.recount()
-	want := strings.TrimSuffix(fmt.Sprint([]int64{x.m.ms(), n[0], n[1], n[2], n[3], n[4], n[5]}), "]")
+	want := strings.TrimSuffix(fmt.Sprint([]int64{x.m.ms(), n[0], n[1], n[2], n[3], n[4], n[5], n[6]}), "]")
 	if c.err == nil && !strings.HasPrefix(got, want+" ") && got != want+"]" {
 		return fmt.Errorf("stats answered %s, want %s", got, want)
 	}
@@ -190,8 +218,13 @@ func (x *modelMachine) stats() error {
 
 // recount is how many jobs are ready, delayed, running, parked and dead, and the ms
 // since which the oldest ready one could run (of the leases that ran out, the
-// one that did first stands for all).
-func (m *modelQueue) recount() (n [6]int64) {
+// one that did first stands for all), and how many are kept.
+func (m *modelQueue) recount() (n [7]int64) {
+	for _, k := range m.kept {
+		if k.till > m.ms() {
+			n[6]++
+		}
+	}
 	var lapsed *modelJob
 	older := func(ms int64) {
 		if ms > 0 && (n[5] == 0 || ms < n[5]) {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"github.com/pawlq/pawl/internal/record"
 )
 
 // The model of a queue: what the design says, in plain Go values and without a
@@ -25,6 +27,8 @@ type modelQueue struct {
 	minutes   map[int64]string // of the day: how the counters stood at its start
 	paused    int64            // ms; 0: not paused
 	maxBytes  int              // of records in one lease
+	kept      map[string]modelKept
+	keptMost  int
 }
 
 type modelPlace int
@@ -59,6 +63,7 @@ type modelJob struct {
 
 	idem       string // its idempotency key
 	idemWindow int64  // ms
+	retain     int64  // ms
 }
 
 // modelUnique is a key that is held. expires is 0 while it has no TTL.
@@ -84,20 +89,25 @@ type modelItem struct {
 
 	idem       string
 	idemWindow int64
+	retain     int64 // ms
 }
 
 // modelRef is a job as one of its holders, present or past, names it, and what
 // that one wants of it.
 type modelRef struct {
 	id, token string
-	record    string // retry, bury
-	number    int64  // retry: delay; extend: visibility; bury: failed attempts; release: 1 if it was not run
-	counter   string // settle, retry
+	record    string      // retry, bury
+	number    int64       // retry: delay; extend: visibility; bury: failed attempts; release: 1 if it was not run; finish: ms to keep it
+	counter   string      // settle, finish, retry
+	field     []byte      // retry: what its record says if it is over, and kept for
+	retain    int64       // so many ms; 0: it is not
+	then      []modelItem // finish: what follows
+	words     []any       // finish: as the script is told of them
 }
 
 func newModelQueue(us int64, maxBytes int) *modelQueue {
 	return &modelQueue{us: us, maxBytes: maxBytes, jobs: map[string]*modelJob{},
-		uniques: map[string]modelUnique{}, idems: map[string]modelMark{}, counters: map[string]int64{}, minutes: map[int64]string{}}
+		uniques: map[string]modelUnique{}, idems: map[string]modelMark{}, kept: map[string]modelKept{}, counters: map[string]int64{}, minutes: map[int64]string{}}
 }
 
 func (m *modelQueue) ms() int64   { return m.us / 1000 }
@@ -211,6 +221,10 @@ func (m *modelQueue) cancel(id string) string {
 	case j.place == modelLeased && j.score > m.ms():
 		j.flags = "c"
 		return "flagged"
+	}
+	if j.retain > 0 {
+		field := (&record.End{State: "cancelled", At: m.ms()}).Field()
+		m.keep(18, modelKept{id, modelWithField(j.record, field), m.ms() + j.retain})
 	}
 	m.end(j, modelGone)
 	m.count("cancelled", 1)

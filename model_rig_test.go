@@ -29,7 +29,7 @@ func modelTable() modelScripts {
 	table := modelScripts{}
 	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend, scriptRelease,
 		scriptCancel, scriptRedrive, scriptDelete, scriptInspect, scriptStats, scriptWake, scriptCheck,
-		scriptPurge, scriptReschedule, scriptPause, scriptList, scriptClaim, scriptMarks} {
+		scriptPurge, scriptReschedule, scriptPause, scriptList, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget} {
 		table[s.name] = s
 	}
 	return table
@@ -59,6 +59,7 @@ type modelRig struct {
 	scripts  modelScripts
 	stock    bool // the scripts are the package's own, so that Queue's methods fit
 	maxBytes int  // of records in a lease, as the scripts have it
+	keptMost int  // jobs that are kept, as the scripts have it
 }
 
 func modelMini(t *testing.T, scripts modelScripts) *modelRig {
@@ -92,7 +93,7 @@ func newModelRig(t *testing.T, r *modelRig) *modelRig {
 	var err error
 	r.client, err = New(r.rdb, Config{})
 	require.NoError(t, err)
-	r.maxBytes = 1000000
+	r.maxBytes, r.keptMost = 1000000, 10000
 	return r
 }
 
@@ -167,6 +168,7 @@ func (r *modelRig) start(roll modelDice) (*modelMachine, error) {
 	for i, visibility := range []int64{1000, 5000, 30000} {
 		x.workers[i] = &modelWorker{visibility: visibility, crashes: i + 1, lanes: map[string]*modelLane{}}
 	}
+	x.m.keptMost = r.keptMost
 	return x, r.setClock(modelStart, nil)
 }
 
@@ -182,7 +184,7 @@ func (x *modelMachine) lane(lanes map[string]*modelLane, name string) *modelLane
 // repeats.
 func (x *modelMachine) remembered(calls int) (lanes []*modelLane) {
 	add := func(of map[string]*modelLane) {
-		for _, name := range []string{"enqueue0", "enqueue1", "cancel", "redrive", "delete", "purge", "reschedule", "pause", "lease", "settle", "retry", "bury", "release", "extend"} {
+		for _, name := range []string{"enqueue0", "enqueue1", "cancel", "redrive", "delete", "purge", "reschedule", "pause", "forget", "lease", "settle", "finish", "retry", "bury", "release", "extend"} {
 			if l := of[name]; l != nil && l.expires > x.m.us && len(l.sent) >= calls {
 				lanes = append(lanes, l)
 			}

@@ -48,13 +48,15 @@ func TestModelOnMiniredis(t *testing.T) {
 			rig.stock = true
 			modelPlay(t, rig, modelRounds, &ops)
 		})
-		t.Run("of records that fill a lease", func(t *testing.T) {
+		t.Run("of records that fill a lease, and jobs that fill what is kept", func(t *testing.T) {
 			t.Parallel()
 			const limit = "local picked, bytes, max_bytes = 0, 0, "
 			scripts, times := modelTable().replace(limit+"1000000", limit+"60")
 			require.Equal(t, 1, times)
+			scripts, times = scripts.replace("local kept_most = 10000", "local kept_most = 3")
+			require.Equal(t, 4, times)
 			rig := modelMini(t, scripts)
-			rig.stock, rig.maxBytes = true, 60
+			rig.stock, rig.maxBytes, rig.keptMost = true, 60, 3
 			modelPlay(t, rig, modelRounds, &ops)
 		})
 	})

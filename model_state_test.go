@@ -46,6 +46,9 @@ func (m *modelQueue) state() modelState {
 		}
 		s["unique "+key] = fmt.Sprintf("%s ttl %t", value, u.expires > 0)
 	}
+	for id, k := range m.kept {
+		s["done "+id], s["done:at "+id] = k.record, modelText(k.till)
+	}
 	for key, k := range m.idems {
 		s["idem "+key] = fmt.Sprintf("%s %c %d ttl %t", k.holder, k.mode, k.till, k.expires > 0)
 	}
@@ -191,13 +194,13 @@ func (s modelState) key(rest, value string, ttl bool) {
 	}
 }
 
-var modelFixed = []string{"jobs", "held", "due", "prio", "leases", "runs", "dead", "dead:index", "meta", "minutes", "wake"}
+var modelFixed = []string{"jobs", "held", "due", "prio", "leases", "runs", "dead", "dead:index", "meta", "minutes", "wake", "done", "done:at"}
 
 // modelReadMini reads the state past the protocol, since a test reads it after each
 // operation.
 func modelReadMini(m *miniredis.Miniredis, k *keyspace) modelState {
 	s := modelState{}
-	for name, key := range map[string]string{"held": k.held, "runs": k.runs, "index": k.index, "meta": k.meta, "minutes": k.minutes} {
+	for name, key := range map[string]string{"held": k.held, "runs": k.runs, "index": k.index, "meta": k.meta, "minutes": k.minutes, "done": k.done} {
 		fields, _ := m.HKeys(key)
 		hash := make(map[string]string, len(fields))
 		for _, f := range fields {
@@ -205,7 +208,7 @@ func modelReadMini(m *miniredis.Miniredis, k *keyspace) modelState {
 		}
 		s.add(name, hash)
 	}
-	for name, key := range map[string]string{"due": k.due, "prio": k.prio, "leases": k.leases} {
+	for name, key := range map[string]string{"due": k.due, "prio": k.prio, "leases": k.leases, "done:at": k.doneAt} {
 		scores, _ := m.SortedSet(key)
 		s.addScores(name, scores)
 	}
@@ -233,9 +236,10 @@ func modelReadRedis(ctx context.Context, rdb *redis.Client, k *keyspace) (modelS
 	s := modelState{}
 	pipe := rdb.Pipeline()
 	hashes := map[string]*redis.MapStringStringCmd{"held": pipe.HGetAll(ctx, k.held), "runs": pipe.HGetAll(ctx, k.runs),
-		"index": pipe.HGetAll(ctx, k.index), "meta": pipe.HGetAll(ctx, k.meta), "minutes": pipe.HGetAll(ctx, k.minutes)}
+		"index": pipe.HGetAll(ctx, k.index), "meta": pipe.HGetAll(ctx, k.meta), "minutes": pipe.HGetAll(ctx, k.minutes), "done": pipe.HGetAll(ctx, k.done)}
 	sets := map[string]*redis.ZSliceCmd{"due": pipe.ZRangeWithScores(ctx, k.due, 0, -1),
-		"prio": pipe.ZRangeWithScores(ctx, k.prio, 0, -1), "leases": pipe.ZRangeWithScores(ctx, k.leases, 0, -1)}
+		"prio": pipe.ZRangeWithScores(ctx, k.prio, 0, -1), "leases": pipe.ZRangeWithScores(ctx, k.leases, 0, -1),
+		"done:at": pipe.ZRangeWithScores(ctx, k.doneAt, 0, -1)}
 	jobs, dead := pipe.Do(ctx, "XRANGE", k.jobs, "-", "+"), pipe.Do(ctx, "XRANGE", k.dead, "-", "+")
 	wake, keys := pipe.LLen(ctx, k.wake), pipe.Keys(ctx, k.prefix+"*")
 	if _, err := pipe.Exec(ctx); err != nil {

@@ -98,6 +98,9 @@ type settings struct {
 	expireIn    time.Duration
 	unique      *Unique
 	idempotency *Idempotency
+	retain      time.Duration // 0: not given
+	then        []Then
+	chain       []follower // what then comes to
 	policy      policy
 	given       given
 }
@@ -165,6 +168,12 @@ func resolve(call, typ []Option) (settings, error) {
 	}
 	if s.idempotency == nil {
 		s.idempotency = t.idempotency
+	}
+	if s.then == nil {
+		s.then = t.then
+	}
+	if s.retain == 0 {
+		s.retain = t.retain
 	}
 	s.given |= t.given
 	s.headers = s.headers.over(t.headers)

@@ -27,6 +27,8 @@ func TestOptions(t *testing.T) {
 		"Priority of 0":              {Priority(0), settings{given: givenPriority}},
 		"Header":                     {Header{"k", "v"}, settings{headers: Headers{"k": "v"}}},
 		"ExpireIn":                   {ExpireIn(1), settings{expireIn: 1}},
+		"Retain":                     {Retain(1), settings{retain: 1}},
+		"Retain for 100 years":       {Retain(maxWait), settings{retain: maxWait}},
 		"Unique":                     {Unique{Key: "k"}, settings{unique: &Unique{Key: "k"}}},
 		"Idempotency":                {Idempotency{Key: "k", Window: 1}, settings{idempotency: &Idempotency{Key: "k", Window: 1}}},
 		"Idempotency for a day":      {Idempotency{Key: "k"}, settings{idempotency: &Idempotency{Key: "k", Window: 24 * time.Hour}}},
@@ -81,6 +83,10 @@ func TestOptions(t *testing.T) {
 		"ExpireIn of 0":                   {[]Option{ExpireIn(0)}, "leave it out"},
 		"a negative ExpireIn":             {[]Option{ExpireIn(-1)}, "leave it out"},
 		"ExpireIn above 100 years":        {[]Option{ExpireIn(math.MaxInt64)}, "leave it out"},
+		"Retain of 0":                     {[]Option{Retain(0)}, "for a job that is not kept, leave it out"},
+		"a negative Retain":               {[]Option{Retain(-1)}, "leave it out"},
+		"Retain above 100 years":          {[]Option{Retain(maxWait + 1)}, "give less"},
+		"Retain twice":                    {[]Option{Retain(1), Retain(1)}, "Retain is given twice"},
 		"negative MaxAttempts":            {[]Option{MaxAttempts(-1)}, "1, which is never to retry"},
 		"MaxAttempts above 10000":         {[]Option{MaxAttempts(10_001)}, "to 10000"},
 		"negative MaxCrashes":             {[]Option{MaxCrashes(-1)}, "give 1 to 255"},
@@ -129,7 +135,7 @@ func TestOptions(t *testing.T) {
 		t.Parallel()
 		same := [][2]Option{
 			{Delay(1), Delay(1)}, {At(moment), At(moment)}, {Priority(1), Priority(1)}, {Header{"k", "v"}, Header{"k", "v"}},
-			{ExpireIn(1), ExpireIn(1)}, {MaxAttempts(1), MaxAttempts(1)}, {Timeout(1), Timeout(1)},
+			{ExpireIn(1), ExpireIn(1)}, {Retain(1), Retain(1)}, {MaxAttempts(1), MaxAttempts(1)}, {Timeout(1), Timeout(1)},
 			{MaxCrashes(1), MaxCrashes(1)}, {Idempotency{Key: "k"}, Idempotency{Key: "k"}}, {VisibilityTimeout(1), VisibilityTimeout(1)},
 		}
 		for _, s := range same {

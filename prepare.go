@@ -74,6 +74,10 @@ func (q *queueState) prepare(ctx context.Context, args Args, opts []Option) (*it
 
 // draft is all that can be known of a job before it is sent.
 func (q *queueState) draft(ctx context.Context, args Args, opts []Option) (Raw, settings, error) {
+	return q.draftIn(ctx, args, opts, &chain{bytes: q.client.max})
+}
+
+func (q *queueState) draftIn(ctx context.Context, args Args, opts []Option, c *chain) (Raw, settings, error) {
 	if q.err != nil {
 		return Raw{}, settings{}, q.err
 	}
@@ -85,8 +89,12 @@ func (q *queueState) draft(ctx context.Context, args Args, opts []Option) (Raw, 
 	if o, ok := args.(Optioner); ok {
 		own = o.JobOptions()
 	}
+	raw := Raw{args.Kind(), payload}
 	s, err := q.settings(ctx, opts, own)
-	return Raw{args.Kind(), payload}, s, err
+	if err == nil && (len(s.then) > 0 || c.depth > 0) {
+		err = q.follow(ctx, raw, &s, c)
+	}
+	return raw, s, err
 }
 
 // encodeArgs is the payload of args, which are then known to have a kind.
@@ -132,7 +140,8 @@ func (q *queueState) item(raw Raw, s settings) *item {
 	case s.delay > 0 || s.priority > 0:
 		it.when, it.ms = 'd', ceilMillis(s.delay)
 	}
-	r := record.Record{Kind: kind, Payload: payload, Headers: s.headers, Priority: s.priority, ExpireIn: s.expireIn}
+	r := record.Record{Kind: kind, Payload: payload, Headers: s.headers, Priority: s.priority, ExpireIn: s.expireIn, Retain: s.retain,
+		Then: q.stored(s.chain)}
 	s.policy.store(&r)
 	s.idempotency.store(&r)
 	if s.unique != nil {

@@ -9,11 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Purge removes the jobs of one state that match, ready, delayed, parked or dead, for
-// good, without a post-mortem, and returns how many. A job is removed only if it
+// Purge removes the jobs of one state that match, ready, delayed, parked, dead or done,
+// for good, without a post-mortem, and returns how many. Of StateDone are all that are
+// over and kept (Retain). A job is removed only if it
 // is still in that state when its turn comes; what comes into it meanwhile may
 // or may not be removed. Running jobs are ended by Cancel. Its hooks are none,
-// its counter Purged.
+// its counter Purged, but for jobs that are over: those have been counted.
 //
 // It works in steps of up to 500 jobs, each whole, until it is done or ctx ends;
 // the jobs of the steps before an error are gone, and counted. Errors:
@@ -52,6 +53,9 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 		return strings.Count(marks, "k"), err
 	}
 	k := &q.keys
+	if s == StateDone {
+		return q.forget(ctx, jobs)
+	}
 	keys := k.living(k.meta, k.minutes, laneKey, k.wake)
 	fixed := len(keys)
 	args := []any{string(s)}
@@ -83,7 +87,7 @@ func (q *Queue) destroy(ctx context.Context) error {
 		return q.err
 	}
 	k := &q.keys
-	word, err := q.call(ctx, scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info))
+	word, err := q.call(ctx, scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info, k.done, k.doneAt))
 	switch {
 	case err != nil:
 		return err

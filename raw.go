@@ -72,6 +72,10 @@ func (s settings) options() []Option {
 	if s.idempotency != nil {
 		list = append(list, *s.idempotency)
 	}
+	give(s.retain > 0, Retain(s.retain))
+	for _, f := range s.chain {
+		list = append(list, Then{f.raw, f.settings.options()})
+	}
 	p := s.policy
 	give(p.maxAttempts != 0, MaxAttempts(p.maxAttempts))
 	give(p.timeout != 0, Timeout(p.timeout))

@@ -1,6 +1,9 @@
 package pawl
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // verb is a script that ends a run; each has a lane of its own in a feed.
 type verb int
@@ -10,6 +13,7 @@ const (
 	verbRetry
 	verbBury
 	verbRelease
+	verbFinish // verbSettle of what leaves something
 	verbs
 )
 
@@ -75,15 +79,16 @@ func (t *track) refork(v verb, p *pendingCall) {
 func (f *feed) group(t *track, v verb) *pendingCall {
 	p := &pendingCall{}
 	rest := f.finished[:0]
-	bytes := 0
+	items, bytes := 0, 0
 	for _, out := range f.finished {
-		if out.verb != v || len(p.outs) == maxCallRuns || !fits(len(p.outs), bytes, 1, len(out.record)) {
+		if out.verb != v || len(p.outs) == maxCallRuns || !fits(items, bytes, out.items(), out.size()) {
 			rest = append(rest, out)
 			continue
 		}
 		p.outs = append(p.outs, out)
 		out.run.sent = true
-		bytes += len(out.record)
+		items += out.items()
+		bytes += out.size()
 	}
 	clear(f.finished[len(rest):])
 	f.finished = rest
@@ -100,10 +105,15 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 	switch v {
 	case verbSettle:
 		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake}
+	case verbFinish:
+		c.script, c.keys = scriptFinish, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake, k.done, k.doneAt, k.prio}
+		c.args = append(c.args, k.ended())
 	case verbRetry:
-		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
+		c.script, c.keys = scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, l.key, k.done, k.doneAt}
+		c.args = append(c.args, k.ended())
 	case verbBury:
 		c.script, c.keys = scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, l.key, k.due, k.wake}
+		c.args = append(c.args, k.ended())
 	case verbRelease:
 		c.script, c.keys = scriptRelease, []string{k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	}
@@ -114,8 +124,11 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 		switch v {
 		case verbSettle:
 			c.args = append(c.args, out.counter, out.holds(c, k, fixed))
+		case verbFinish:
+			c.args = append(c.args, out.counter, out.holds(c, k, fixed), out.record, keptFor(out.run.rec))
+			out.addTo(c, k, fixed)
 		case verbRetry:
-			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed))
+			c.args = append(c.args, out.record, ceilMillis(out.delay), out.counter, out.holds(c, k, fixed), out.left)
 		case verbBury:
 			c.args = append(c.args, out.record, out.also, out.holds(c, k, fixed))
 		case verbRelease:
@@ -203,6 +216,10 @@ func (f *feed) afterRound(t *track, failure error) bool {
 // the hooks are to be told of it.
 func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 	marks, err := p.call.text()
+	added := "" // what is said of the jobs that follow
+	if v == verbFinish {
+		marks, added, _ = strings.Cut(marks, " ")
+	}
 	if err != nil || len(marks) != len(p.outs) {
 		// Another's call in this lane: it cannot be, and a new lane mends it.
 		f.worker.client.log.Error("pawl: a script's answer makes no sense", "queue", f.q.name,
@@ -210,6 +227,9 @@ func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 		t.refork(v, p)
 		t.pending[v] = p
 		return nil
+	}
+	if v == verbFinish {
+		news = f.tellAdded(p, marks, added)
 	}
 	for i, out := range p.outs {
 		switch {
@@ -248,6 +268,7 @@ func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 }
 
 func (f *feed) again(out *outcome) {
+	out.seal()
 	f.mu.Lock()
 	f.finished = append(f.finished, out)
 	f.mu.Unlock()

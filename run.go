@@ -35,6 +35,7 @@ type run struct {
 	started    time.Time
 	leasedAt   time.Time // by the server's clock
 	decided    bool      // the policy is known
+	staged     staged    // of the handler, for when it succeeds
 	unclaimed  bool      // its idempotency key is yet to be asked for
 	suspect    bool
 	slotless   bool // it came when there was no slot for it, and goes back
@@ -55,7 +56,7 @@ func newRun(f *feed, l leased) *run {
 	r.rec, r.bad = l.decode()
 	id, _ := jobid.FromText(l.id)
 	r.job = rawJob(f.q, id, r.rec)
-	r.job.Crashes = l.crashes
+	r.job.Crashes, r.job.staged, r.staged.run = l.crashes, &r.staged, r
 	r.job.Run = fence(l.token)
 	r.own = w.handlers[r.rec.Kind]
 	r.ctx, r.cancel = context.WithCancelCause(w.base)

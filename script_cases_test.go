@@ -94,6 +94,42 @@ var writes = map[string]func(r *rig) shot{
 		h := r.unique("a", "d 0 0 1 d 60000")
 		return r.settleShot("done", "a", h)
 	},
+	"finish": func(r *rig) shot {
+		r.must("k", r.finishShot("done", "", r.one()))
+		h := r.unique("a", "d 0 0 1 d 60000")
+		return r.finishShot("done", "a", h)
+	},
+	"finish with follow-ups": func(r *rig) shot {
+		h := r.unique("a", "d 0 0 1 d 0")
+		return r.finishThen(0, "done", "a", []string{"b"}, []newJob{{rec(), ""}, {rec(long), "d 5000 0 0 d 0"}, {rec(priority(7)), "d 0 7 0 d 0"},
+			{rec(), "d 0 0 2 d 60000"}, {rec(), "d 0 0 1 d 0"}}, h)
+	},
+	"finish that is lost, with follow-ups": func(r *rig) shot {
+		h := r.one()
+		r.lost(h, "second")
+		return r.finishThen(60_000, "done", "", nil, []newJob{{rec(), ""}, {rec(priority(7)), "d 0 7 0 d 0"}}, h)
+	},
+	"finish that lets others go": func(r *rig) shot {
+		for range 3 {
+			h := r.one()
+			r.must("k", r.finishShot("done", "", h))
+			r.do("ZADD", r.k.doneAt, 1000, h.id)
+		}
+		return r.finishShot("cancelled", "", r.one())
+	},
+	"finish before a parked job": func(r *rig) shot { h, _ := r.behind(); return r.finishShot("done", "a", h) },
+	"cancel of a waiting job that is kept": func(r *rig) shot {
+		return r.cancelLeaving(r.leaves("cancelled"), "", r.fresh(1)[0])
+	},
+	"retry before a parked job, kept": func(r *rig) shot {
+		h, _ := r.behind()
+		return r.retryLeaving(r.leaves("discarded"), "a", "retried", time.Second, rec(long), h)
+	},
+	"forget": func(r *rig) shot {
+		h := r.one()
+		r.must("k", r.finishShot("done", "", h))
+		return r.forgetShot(h.id, h.id, "1750000000000000-9223372036854775808")
+	},
 	"retry":  func(r *rig) shot { return r.retryShot("retried", time.Second, rec(long), r.one()) },
 	"snooze": func(r *rig) shot { return r.retryShot("snoozed", time.Second, rec(long), r.one()) },
 	"bury": func(r *rig) shot {

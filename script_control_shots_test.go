@@ -37,7 +37,7 @@ func (r *rig) pauseShot(ms int64) shot {
 
 func (r *rig) destroyShot() shot {
 	k := &r.k
-	return shot{scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info), nil}
+	return shot{scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info, k.done, k.doneAt), nil}
 }
 
 func (r *rig) freeShot(uniques ...string) shot {
@@ -55,7 +55,7 @@ func (r *rig) beatCall(tag, said string) *call {
 }
 
 func (r *rig) listCall(source, score, id string, ids ...any) *call {
-	return &call{script: scriptList, keys: r.k.living(r.k.meta), args: append([]any{source, score, id, maxCallItems}, ids...)}
+	return &call{script: scriptList, keys: r.k.living(r.k.meta, r.k.done, r.k.doneAt), args: append([]any{source, score, id, maxCallItems}, ids...)}
 }
 
 func (r *rig) reads() map[string]*call {
@@ -66,10 +66,11 @@ func (r *rig) reads() map[string]*call {
 		"list delayed": r.listCall("delayed", "", ""),
 		"list prio":    r.listCall("prio", "", ""),
 		"list lapsed":  r.listCall("lapsed", "", ""),
+		"list done":    r.listCall("done", "", ""),
 		"list running": r.listCall("running", "", "", "1750000000000000-9223372036854775808"),
 		"workers":      {script: scriptWorkers, keys: []string{k.workers, k.info}},
 		"minutes":      {script: scriptMinutes, keys: []string{k.meta, k.minutes}},
-		"stats":        {script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta}},
+		"stats":        {script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}},
 	}
 }
 

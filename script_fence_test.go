@@ -104,6 +104,7 @@ func TestACurrentHolderLeavesTheDocumentedState(t *testing.T) {
 	t.Parallel()
 	after := map[string]struct{ places, counters string }{
 		"settle":  {"", "done"},
+		"finish":  {"done done:at", "done"},
 		"retry":   {"held due", "retried failed"},
 		"snooze":  {"held due", "snoozed"},
 		"bury":    {"index dead", "dead failed"},
@@ -166,6 +167,7 @@ func TestAFlaggedHolderIsTold(t *testing.T) {
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
 		for verb, want := range map[string]string{
 			"settle": "k", "discard": "c", "bury": "c", "release": "c", "extend": "c", "retry": "c", "snooze": "c",
+			"finish": "k", "finish discarded": "c",
 		} {
 			t.Run(verb, func(t *testing.T) {
 				t.Parallel()
@@ -174,14 +176,18 @@ func TestAFlaggedHolderIsTold(t *testing.T) {
 				r.must("flagged", r.cancelShot("", h.id))
 				before := r.dump()
 				call := r.settleShot("discarded", "", h)
-				if verb != "discard" {
+				switch verb {
+				case "discard":
+				case "finish discarded":
+					call = r.finishShot("discarded", "", h)
+				default:
 					call = holderVerbs[verb](r, h)
 				}
 				r.must(want, call)
 				switch verb {
-				case "settle":
+				case "settle", "finish":
 					require.EqualValues(t, 1, r.counter("done"), "what was done stays done")
-				case "retry", "snooze", "bury", "discard":
+				case "retry", "snooze", "bury", "discard", "finish discarded":
 					require.Equal(t, before, r.dump(), "the caller settles it so")
 					r.must("k", r.settleShot("cancelled", "", h))
 					require.EqualValues(t, 1, r.counter("cancelled"))

@@ -27,7 +27,9 @@ func (r *rig) mends() (words []string, calls int) {
 	return nil, 0
 }
 
-func (r *rig) mendKeys() []string { return r.k.living(r.k.dead, r.k.index, r.k.meta, r.k.minutes) }
+func (r *rig) mendKeys() []string {
+	return r.k.living(r.k.dead, r.k.index, r.k.meta, r.k.minutes, r.k.done, r.k.doneAt)
+}
 
 // strays adds run entries without a job.
 func (r *rig) strays(n int) {

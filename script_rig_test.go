@@ -151,6 +151,8 @@ func (r *rig) places(id string) string {
 	add("prio", r.rdb.ZScore(ctx, r.k.prio, id).Err() == nil)
 	add("leases", r.rdb.ZScore(ctx, r.k.leases, id).Err() == nil)
 	add("runs", r.rdb.HExists(ctx, r.k.runs, id).Val())
+	add("done", r.rdb.HExists(ctx, r.k.done, id).Val())
+	add("done:at", r.rdb.ZScore(ctx, r.k.doneAt, id).Err() == nil)
 	grave, err := r.rdb.HGet(ctx, r.k.index, id).Result()
 	add("index", err == nil)
 	add("dead", err == nil && len(r.rdb.XRange(ctx, r.k.dead, grave, grave).Val()) > 0)

@@ -162,21 +162,26 @@ func (r *rig) retryShot(counter string, delay time.Duration, body string, holds 
 
 // retryUnder is of jobs that hold a unique key.
 func (r *rig) retryUnder(unique, counter string, delay time.Duration, body string, holds ...hold) shot {
+	return r.retryLeaving("", unique, counter, delay, body, holds...)
+}
+
+// retryLeaving is of jobs that leave something, if they are over.
+func (r *rig) retryLeaving(left, unique, counter string, delay time.Duration, body string, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey}, nil}
+	s := shot{scriptRetry, []string{k.jobs, k.held, k.due, k.leases, k.runs, k.meta, k.minutes, k.wake, laneKey, k.done, k.doneAt}, []any{k.ended()}}
 	index := r.withUnique(&s, unique)
 	for _, h := range holds {
-		s.args = append(s.args, h.id, h.token, body, delay.Milliseconds(), counter, index)
+		s.args = append(s.args, h.id, h.token, body, delay.Milliseconds(), counter, index, left)
 	}
 	return s
 }
 
 func (r *rig) buryShot(unique string, holds ...hold) shot {
 	k := &r.k
-	s := shot{scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey, k.due, k.wake}, nil}
+	s := shot{scriptBury, []string{k.jobs, k.held, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, laneKey, k.due, k.wake}, []any{k.ended()}}
 	index := r.withUnique(&s, unique)
 	for _, h := range holds {
-		s.args = append(s.args, h.id, h.token, rec(long), "failed", index)
+		s.args = append(s.args, h.id, h.token, rec(long), "failed!", index)
 	}
 	return s
 }
@@ -202,10 +207,13 @@ func (r *rig) giveBackShot(unrun bool, holds []hold) shot {
 	return s
 }
 
-func (r *rig) cancelShot(unique, id string) shot {
+func (r *rig) cancelShot(unique, id string) shot { return r.cancelLeaving("", unique, id) }
+
+// cancelLeaving is of a job that leaves something.
+func (r *rig) cancelLeaving(left, unique, id string) shot {
 	k := &r.k
-	s := shot{scriptCancel, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake}, []any{id}}
-	s.args = append(s.args, r.withUnique(&s, unique))
+	s := shot{scriptCancel, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.index, k.meta, k.minutes, laneKey, k.wake, k.done, k.doneAt}, []any{id}}
+	s.args = append(s.args, r.withUnique(&s, unique), k.ended(), left)
 	return s
 }
 
@@ -235,9 +243,10 @@ func (r *rig) deleteShot(ids ...string) shot {
 	return s
 }
 
-// holderVerbs are the six ways in which a holder ends or renews a lease.
+// holderVerbs are the ways in which a holder ends or renews a lease.
 var holderVerbs = map[string]func(*rig, ...hold) shot{
 	"settle":  func(r *rig, h ...hold) shot { return r.settleShot("done", "", h...) },
+	"finish":  func(r *rig, h ...hold) shot { return r.finishShot("done", "", h...) },
 	"retry":   func(r *rig, h ...hold) shot { return r.retryShot("retried", time.Hour, rec(long), h...) },
 	"snooze":  func(r *rig, h ...hold) shot { return r.retryShot("snoozed", time.Hour, rec(long), h...) },
 	"bury":    func(r *rig, h ...hold) shot { return r.buryShot("", h...) },

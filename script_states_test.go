@@ -109,6 +109,7 @@ var staleStates = []staleState{
 		return h
 	}},
 	{"done", false, func(r *rig) hold { h := r.one(); r.must("k", r.settleShot("done", "", h)); return h }},
+	{"done, and kept", false, func(r *rig) hold { h := r.one(); r.must("k", r.finishShot("done", "", h)); return h }},
 	{"cancelled while it waited", false, func(r *rig) hold {
 		h := r.one()
 		r.must("k", r.releaseShot(h))

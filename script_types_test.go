@@ -26,7 +26,7 @@ func TestAWrongTypeStopsAScriptBeforeItWrites(t *testing.T) {
 			r.do("SADD", key, "no part of the layout is a set")
 			before := r.whole()
 
-			if r.unneeded(name, key) {
+			if r.unneeded(name, s.script.name, key) {
 				r.do("DEL", key)
 				if moved {
 					r.do("RENAME", "aside:"+key, key)
@@ -62,7 +62,7 @@ func (r *rig) indifferent(name, script, key string) bool {
 		return slices.Contains([]string{r.k.held, r.k.due, r.k.prio, r.k.leases, r.k.runs}, key)
 	}
 	switch script {
-	case "settle", "bury", "retry", "cancel", "purge", "free", "redrive":
+	case "settle", "finish", "bury", "retry", "cancel", "purge", "free", "redrive":
 		return strings.Contains(key, ":unique:")
 	case "pause":
 		return key == r.k.jobs || key == r.k.held || key == r.k.dead || key == r.k.workers
@@ -72,23 +72,36 @@ func (r *rig) indifferent(name, script, key string) bool {
 	return false
 }
 
-// unneeded are keys that a script is given for the job behind another, where there is
-// none: see TestAnEndMindsNotWhatItDoesNotNeed.
-func (r *rig) unneeded(name, key string) bool {
-	return (name == "settle" || name == "bury") && (key == r.k.due || key == r.k.wake)
+// unneeded are keys that a script is given for the job behind another, or for what is
+// kept, where there is none: see TestAnEndMindsNotWhatItDoesNotNeed.
+func (r *rig) unneeded(name, script, key string) bool {
+	if (script == "cancel" || script == "retry") && !strings.Contains(name, "kept") && (key == r.k.done || key == r.k.doneAt) {
+		return true
+	}
+	if script == "finish" && !strings.Contains(name, "with follow-ups") && key == r.k.prio || name == "finish that is lost, with follow-ups" {
+		return slices.Contains([]string{r.k.prio, r.k.due, r.k.wake}, key)
+	}
+	if name == "finish with follow-ups" {
+		return false
+	}
+	ends := script == "settle" || script == "finish" || script == "bury"
+	return ends && !strings.Contains(name, "parked") && (key == r.k.due || key == r.k.wake)
 }
 
 func TestAnEndMindsNotWhatItDoesNotNeed(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
-		for _, name := range []string{"settle", "bury"} {
+		for name, want := range map[string]string{"settle": "k", "finish": "k", "bury": "k", "cancel of a waiting job": "gone", "retry": "k"} {
 			for i := range 2 {
 				r := open(t)
 				s := writes[name](r)
 				key := []string{r.k.due, r.k.wake}[i]
+				if want == "gone" || name == "retry" {
+					key = []string{r.k.done, r.k.doneAt}[i]
+				}
 				r.do("DEL", key)
 				r.do("SADD", key, "no part of the layout is a set")
-				r.must("k", s)
+				r.must(want, s)
 				require.Equal(t, "set", r.do("TYPE", key))
 			}
 		}

@@ -21,6 +21,7 @@ var (
 	scriptEnqueue = loadScript("enqueue")
 	scriptLease   = loadScript("lease")
 	scriptSettle  = loadScript("settle")
+	scriptFinish  = loadScript("finish")
 	scriptRetry   = loadScript("retry")
 	scriptBury    = loadScript("bury")
 	scriptClaim   = loadScript("claim")
@@ -47,6 +48,8 @@ var (
 	scriptBeat       = loadScript("beat")
 	scriptMend       = loadScript("mend")
 	scriptUnpark     = loadScript("unpark")
+	scriptTrim       = loadScript("trim")
+	scriptForget     = loadScript("forget")
 	scriptWorkers    = loadScript("workers")
 )
 

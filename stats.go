@@ -10,7 +10,10 @@ import (
 // Stats is one O(log n) look at a queue, all of it in one moment.
 type Stats struct {
 	Ready, Delayed, Running, Parked, Dead int64 // jobs, by State
-	Paused                                bool
+	// Done is jobs that are over and kept (Retain), cancelled and discarded ones too.
+	// Total.Done counts all that were ever done.
+	Done   int64
+	Paused bool
 	// PausedUntil is when a pause ends by itself, by the server's clock; zero if
 	// the queue is not paused, or is until it is resumed.
 	PausedUntil time.Time
@@ -29,11 +32,11 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, q.wrap("stats", q.err)
 	}
 	k := &q.keys
-	parts, err := q.read(ctx, scriptStats, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta})
+	parts, err := q.read(ctx, scriptStats, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt})
 	if err != nil {
 		return Stats{}, q.wrap("stats", err)
 	}
-	if len(parts) < 7 {
+	if len(parts) < 8 {
 		return Stats{}, q.wrap("stats", fmt.Errorf("script stats answered %d words", len(parts)))
 	}
 	number := func(i int) int64 {
@@ -45,12 +48,12 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		return n
 	}
 	now := number(0)
-	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Parked: number(4), Dead: number(5)}
+	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Parked: number(4), Dead: number(5), Done: number(7)}
 	if oldest := number(6); oldest > 0 {
 		age := min(max(0, now-oldest), maxWait.Milliseconds()) // a score may have been edited
 		s.OldestReady = time.Duration(age) * time.Millisecond
 	}
-	for i := 7; i+1 < len(parts); i += 2 {
+	for i := 8; i+1 < len(parts); i += 2 {
 		field, _ := parts[i].(string)
 		value, _ := parts[i+1].(string)
 		s.Total.set(field, value)

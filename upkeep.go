@@ -105,7 +105,8 @@ func (w *Worker) farewell(upkeepEnded <-chan struct{}) {
 	within(done, limit)
 }
 
-// retire mends the queues of the worker, and lets go what they no longer keep.
+// retire mends the queues of the worker, and lets go what they no longer keep: dead
+// jobs, and those that are over.
 func (w *Worker) retire(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
 	for _, f := range w.feeds {
@@ -113,6 +114,7 @@ func (w *Worker) retire(ctx context.Context, done chan<- struct{}) {
 		if ctx.Err() == nil {
 			f.q.retire(ctx, f.now())
 		}
+		f.q.trim(ctx)
 	}
 }
 

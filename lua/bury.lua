@@ -13,8 +13,10 @@
 -- KEYS[11] wake   list of tokens
 -- KEYS[12..]      unique and idempotency keys
 -- ARGV[1] seq     sequence in the lane
--- ARGV[2..]       per job: id, token, post-mortem, what else to count (failed,
---                 expired, both as failed+expired, or "") and
+-- ARGV[2] channel on which the ends of jobs are told that somebody may wait for
+-- ARGV[3..]       per job: id, token, post-mortem, what else to count (failed,
+--                 expired, both as failed+expired, or ""), with a "!" if its end is
+--                 to be told, and
 --                 the index of its unique key in KEYS[12..] (0: none), with an
 --                 idempotency key followed by that one's index
 --
@@ -27,6 +29,7 @@
 -- include: full
 -- include: unique_own
 -- include: keys_end
+-- include: ended
 -- include: tally
 
 local seen = lane_seen(KEYS[9], ARGV[1])
@@ -39,18 +42,19 @@ local now = math.floor(now_us() / 1000)
 local minute = minute_turned(KEYS[8], now)
 
 local ids, tokens = {}, {}
-for i = 2, #ARGV, 5 do
+for i = 3, #ARGV, 5 do
   ids[#ids + 1] = ARGV[i]
   tokens[#tokens + 1] = ARGV[i + 1]
 end
 local marks, alive = fence(KEYS[3], KEYS[4], ids, tokens)
 local graves = redis.call('HMGET', KEYS[6], unpack(ids))
-local gone, counts, old_graves = {}, {}, {}
+local gone, told, counts, old_graves = {}, {}, {}, {}
 for i, id in ipairs(ids) do
   if marks[i] == 'k' then
     gone[#gone + 1] = id
-    for counter in string.gmatch(ARGV[5 * i], '%a+') do counts[counter] = (counts[counter] or 0) + 1 end
-    keys_end(id, ARGV[5 * i + 1], 11)
+    for counter in string.gmatch(ARGV[5 * i + 1], '%a+') do counts[counter] = (counts[counter] or 0) + 1 end
+    if string.find(ARGV[5 * i + 1], '!', 1, true) then told[#told + 1] = id end
+    keys_end(id, ARGV[5 * i + 2], 11)
     if graves[i] and redis.pcall('XRANGE', KEYS[5], graves[i], graves[i])[1] then
       old_graves[#old_graves + 1] = graves[i]
     end
@@ -69,7 +73,7 @@ if #gone > 0 then
   if #old_graves > 0 then redis.call('XDEL', KEYS[5], unpack(old_graves)) end
   for i, id in ipairs(ids) do
     if marks[i] == 'k' then
-      redis.call('HSET', KEYS[6], id, redis.call('XADD', KEYS[5], '*', 'i', id, 'p', ARGV[5 * i - 1]))
+      redis.call('HSET', KEYS[6], id, redis.call('XADD', KEYS[5], '*', 'i', id, 'p', ARGV[5 * i]))
     end
   end
   redis.call('XDEL', KEYS[1], unpack(gone))
@@ -92,6 +96,7 @@ if #gone > 0 then
   minute_note(KEYS[8], KEYS[7], minute)
   tally(KEYS[7], 'n:dead', #gone)
   for counter, count in pairs(counts) do tally(KEYS[7], 'n:' .. string.lower(counter), count) end
+  ended_tell(ARGV[2], told)
 end
 if #alive > 0 then redis.call('HSET', KEYS[4], unpack(alive)) end
 local answer = table.concat(marks)

@@ -12,10 +12,15 @@
 -- KEYS[9] minutes hash, the counters at the start of each minute
 -- KEYS[10] lane   the caller's lane
 -- KEYS[11] wake   list of tokens
--- KEYS[12..]      its unique key, and its idempotency key, if it has any
+-- KEYS[12] done   hash, id -> record of a job that is over
+-- KEYS[13] done_at sorted set, score = ms until which it is kept
+-- KEYS[14..]      its unique key, and its idempotency key, if it has any
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] id
 -- ARGV[3] unique  1 if the first of these is its unique key, else 0
+-- ARGV[4] channel on which its end is told, if it leaves something
+-- ARGV[5] left    "" if it leaves nothing when it ends, or "<ms> <field>", for how long
+--                 its record is kept and what that then says of its end (tag 21)
 --
 -- returns "stale" | "gone" | "flagged" | "dead" | "missing"
 -- include: time
@@ -26,14 +31,18 @@
 -- include: unique_own
 -- include: unique_behind
 -- include: erase
+-- include: entry
+-- include: left
+-- include: kept
+-- include: ended
 -- include: tally
 
 local seen = lane_seen(KEYS[10], ARGV[1])
 if seen then return seen end
 local id = ARGV[2]
 local now = math.floor(now_us() / 1000)
-local fresh = #redis.call('XRANGE', KEYS[1], id, id) > 0
-local held = redis.call('HEXISTS', KEYS[2], id) == 1
+local fresh = redis.call('XRANGE', KEYS[1], id, id)[1]
+local held = redis.call('HGET', KEYS[2], id)
 redis.call('ZCARD', KEYS[3])
 redis.call('ZCARD', KEYS[4])
 local deadline = tonumber(redis.call('ZSCORE', KEYS[5], id) or '')
@@ -42,12 +51,19 @@ local dead = redis.call('HEXISTS', KEYS[7], id) == 1
 redis.call('HLEN', KEYS[8])
 local minute = minute_turned(KEYS[9], now)
 local unique = tonumber(ARGV[3])
-local key, idem_key = unique == 1 and KEYS[12], KEYS[12 + unique]
+local key, idem_key = unique == 1 and KEYS[14], KEYS[14 + unique]
 local waiting = redis.call('LLEN', KEYS[11])
 local till, next_id, rest_text
 if key then
   till, next_id = unique_owned(key, id)
   rest_text = unique_behind(key, id)
+end
+
+local kept_record, ms, stale
+if ARGV[5] ~= '' and (fresh or held) then
+  redis.call('HLEN', KEYS[12])
+  kept_record, ms = left_read(ARGV[5], held or entry_record(fresh))
+  stale = kept_stale(KEYS[13], 1, now, 18)
 end
 
 local answer = dead and 'dead' or 'missing'
@@ -74,6 +90,10 @@ if fresh or held then
       -- include: idem
       -- include: idem_end
       idem_end(idem_key, id, 0, KEYS[5], now)
+    end
+    if kept_record then
+      kept_write(KEYS[12], KEYS[13], stale, { id, kept_record }, { num(now + ms), id })
+      ended_tell(ARGV[4], { id })
     end
     minute_note(KEYS[9], KEYS[8], minute)
     tally(KEYS[8], 'n:cancelled', 1)

@@ -10,7 +10,9 @@
 -- KEYS[7] dead    stream of post-mortems
 -- KEYS[8] index   hash, id -> entry of dead
 -- KEYS[9] meta    hash
--- KEYS[10..]      unique keys
+-- KEYS[10] done   hash, id -> record of a job that is over
+-- KEYS[11] done_at sorted set, score = ms until which it is kept
+-- KEYS[12..]      unique keys
 -- ARGV[1..]       ids
 --
 -- returns a text per id, then one per unique key; "" where nothing is wrong
@@ -39,8 +41,13 @@ local function wrong(id)
   local lease = redis.call('ZSCORE', KEYS[5], id)
   local entry = redis.call('HGET', KEYS[6], id)
   local grave = redis.call('HGET', KEYS[8], id)
+  local kept = redis.call('HEXISTS', KEYS[10], id) == 1
+  local till = redis.call('ZSCORE', KEYS[11], id)
   local homes = (fresh and 1 or 0) + (held and 1 or 0) + (grave and 1 or 0)
   local places = (due and 1 or 0) + (prio and 1 or 0) + (lease and 1 or 0)
+  if kept and not till then return 'is over and kept, and nothing says until when' end
+  if till and not kept then return 'is over and to be kept, and its record is missing' end
+  if kept and homes > 0 then return 'is over and kept, and has another record' end
   if homes > 1 then return 'has more than one record' end
   if homes == 0 and places > 0 then return 'has a place and no record' end
   if homes == 0 and entry then return 'has a run entry and no record' end
@@ -61,7 +68,7 @@ end
 
 local reply = {}
 for i, id in ipairs(ARGV) do reply[i] = wrong(id) end
-for i = 10, #KEYS do
+for i = 12, #KEYS do
   local mistyped = unique_mistyped(KEYS[i])
   local id, _, till, next_id, text = nil, nil, nil, nil, ''
   if not mistyped then id, _, till, next_id = unique_read(KEYS[i]) end

@@ -7,8 +7,10 @@
 -- KEYS[5] leases  sorted set, score = deadline ms
 -- KEYS[6] runs    hash, id -> run entry
 -- KEYS[7] meta    hash
--- ARGV[1] source  fresh | due, delayed, parked, prio, lapsed: those of a sorted set |
---                 running: those of ARGV[5..] that run
+-- KEYS[8] done    hash, id -> record of a job that is over
+-- KEYS[9] done_at sorted set, score = ms until which it is kept
+-- ARGV[1] source  fresh | due, delayed, parked, prio, lapsed, done: those of a sorted
+--                 set | running: those of ARGV[5..] that run
 -- ARGV[2] score   of the last member of the page before, or ""
 -- ARGV[3] id      of the last job of the page before, or ""
 -- ARGV[4] count   jobs to look at, at most
@@ -64,7 +66,7 @@ local function list_set(key, first_rank, most)
     local members = redis.call('ZRANGE', key, rank, rank + page_size(left) - 1, 'WITHSCORES')
     local ids = {}
     for i = 1, #members, 2 do ids[#ids + 1] = members[i] end
-    local found = records(KEYS[1], KEYS[2], ids)
+    local found = source == 'done' and redis.call('HMGET', KEYS[8], unpack(ids)) or records(KEYS[1], KEYS[2], ids)
     local entries = redis.call('HMGET', KEYS[6], unpack(ids))
     for i, id in ipairs(ids) do
       if full() then return end
@@ -118,6 +120,8 @@ elseif source == 'lapsed' then
   list_set(KEYS[5], 0, redis.call('ZCOUNT', KEYS[5], '-inf', now_text))
 elseif source == 'due' then
   list_set(KEYS[3], 0, redis.call('ZCOUNT', KEYS[3], '-inf', now_text))
+elseif source == 'done' then
+  list_set(KEYS[9], redis.call('ZCOUNT', KEYS[9], '-inf', now_text), redis.call('ZCARD', KEYS[9]))
 elseif source == 'parked' then
   list_set(KEYS[3], redis.call('ZCOUNT', KEYS[3], '-inf', '(' .. parked_text), redis.call('ZCARD', KEYS[3]))
 else

@@ -12,6 +12,8 @@
 -- KEYS[8] index   hash, id -> entry of dead
 -- KEYS[9] meta    hash
 -- KEYS[10] minutes hash, the counters at the start of each minute
+-- KEYS[11] done   hash, id -> record of a job that is over
+-- KEYS[12] done_at sorted set, score = ms until which it is kept
 -- ARGV[1] first   1 for the first call of a worker's look, which is not due if
 --                 another worker has begun one 45 s ago or later
 --
@@ -31,6 +33,7 @@ local waiting = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4])
 local running = redis.call('ZCARD', KEYS[5]) + redis.call('HLEN', KEYS[6])
 local buried = redis.call('XLEN', KEYS[7])
 local indexed = redis.call('HLEN', KEYS[8])
+local done, placed = redis.call('HLEN', KEYS[11]), redis.call('ZCARD', KEYS[12])
 local kept = redis.call('HMGET', KEYS[9], 'last', 'mend')
 local last = string.match(kept[1] or '', '^%d+$')
 local minute = minute_turned(KEYS[10], now)
@@ -40,7 +43,7 @@ local begun, place_text = string.match(kept[2] or '', '^(%d+) ?(.*)$')
 begun = tonumber(begun or '') or 0
 local due = ARGV[1] ~= '1' or begun > now or now - begun >= 45000
 if ARGV[1] == '1' then begun = now end
-local part_s, at_text, skip = string.match(place_text or '', '^([ditr]) (%S+) (%d+)$')
+local part_s, at_text, skip = string.match(place_text or '', '^([ditrk]) (%S+) (%d+)$')
 -- A place that a hand edit has made of something else would be an error in each call.
 local right = part_s == 'd' and stream_id(at_text) or
   part_s and part_s ~= 'd' and string.match(at_text, '^%d+$') and #at_text <= 15
@@ -53,7 +56,7 @@ if due and ARGV[1] == '1' then
 end
 local looked, bytes = 0, 0
 local lost, healed = 0, 0
-local graves, stale, times, runs = {}, {}, {}, {}
+local graves, stale, times, runs, over = {}, {}, {}, {}, {}
 
 -- Another one fits while few were looked at and little was read.
 local function open()
@@ -133,13 +136,32 @@ local function judge_run(id)
   return true
 end
 
+-- A job that is over is neither alive nor dead, and has a record as long as it has a time.
+local function judge_kept(id)
+  if over[id] then return end
+  if redis.call('HEXISTS', KEYS[11], id) == 1 and not lives(KEYS[1], KEYS[2], id) and
+    redis.call('HEXISTS', KEYS[8], id) == 0 then return end
+  over[id] = true
+  healed = healed + 1
+  return true
+end
+
 if part_s == 'd' and look_dead() then part_s, at_text = 'i', '0' end
 if part_s == 'i' and scan(function() return redis.call('HSCAN', KEYS[8], at_text, 'COUNT', 100) end, judge_index) then part_s, at_text = 't', '0' end
 if part_s == 't' and scan(function() return redis.call('ZSCAN', KEYS[3], at_text, 'COUNT', 100) end, judge_due) then part_s, at_text = 'r', '0' end
-if part_s == 'r' and scan(function() return redis.call('HSCAN', KEYS[6], at_text, 'COUNT', 100) end, judge_run) then part_s = '' end
+if part_s == 'r' and scan(function() return redis.call('HSCAN', KEYS[6], at_text, 'COUNT', 100) end, judge_run) then part_s, at_text = 'k', '0' end
+if part_s == 'k' and scan(function() return redis.call('ZSCAN', KEYS[12], at_text, 'COUNT', 100) end, judge_kept) then part_s = '' end
+if due and done > placed then -- some of them, without their records: HSCAN would read those
+  for _, id in ipairs(redis.call('HRANDFIELD', KEYS[11], 200)) do
+    if not over[id] and not redis.call('ZSCORE', KEYS[12], id) then
+      over[id] = true
+      healed = healed + 1
+    end
+  end
+end
 
 write_when_full(KEYS[5])
-if due and streamed + held + waiting + running + buried + indexed > 0 then
+if due and streamed + held + waiting + running + buried + indexed + done + placed > 0 then
   place_text = part_s ~= '' and part_s .. ' ' .. at_text .. ' ' .. num(skip) or ''
   redis.call('HSET', KEYS[9], 'mend', num(begun) .. ' ' .. place_text)
 end
@@ -153,6 +175,10 @@ end
 for id in pairs(stale) do redis.call('HDEL', KEYS[8], id) end
 for id in pairs(times) do redis.call('ZREM', KEYS[3], id) end
 for id in pairs(runs) do redis.call('HDEL', KEYS[6], id) end
+for id in pairs(over) do
+  redis.call('HDEL', KEYS[11], id)
+  redis.call('ZREM', KEYS[12], id)
+end
 for id, entry in pairs(graves) do redis.call('HSET', KEYS[8], id, entry) end
 if lost + healed > 0 then
   minute_note(KEYS[10], KEYS[9], minute)

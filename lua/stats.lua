@@ -7,9 +7,11 @@
 -- KEYS[5] leases  sorted set, score = deadline ms
 -- KEYS[6] dead    stream of post-mortems
 -- KEYS[7] meta    hash
+-- KEYS[8] done_at sorted set of jobs that are over, score = ms until which each is kept
 --
 -- returns {now ms, ready, delayed, running, parked, dead, ms since which the oldest
--- ready job could run or "0", then the fields and values of meta}
+-- ready job could run or "0", jobs that are over and kept, then the fields and values
+-- of meta}
 -- include: time
 -- include: head
 -- include: parked
@@ -52,6 +54,6 @@ if lapsed[1] then
 end
 
 local reply = { now_text, total - running - delayed - parked, delayed, running, parked,
-  redis.call('XLEN', KEYS[6]), num(oldest) }
+  redis.call('XLEN', KEYS[6]), num(oldest), redis.call('ZCOUNT', KEYS[8], '(' .. now_text, '+inf') }
 for _, part in ipairs(meta) do reply[#reply + 1] = part end
 return reply

@@ -26,6 +26,8 @@ type stored struct {
 	Headers           map[string]string `json:"headers,omitempty"`
 	Unique            *storedUnique     `json:"unique,omitempty"`
 	Idempotency       storedIdempotency `json:"idempotency,omitzero"` // else of the row
+	Retain            duration          `json:"retain,omitzero"`
+	Then              []storedThen      `json:"then,omitempty"`
 	MaxAttempts       int               `json:"max_attempts,omitzero"`
 	Timeout           duration          `json:"timeout,omitzero"` // negative: none
 	MaxCrashes        int               `json:"max_crashes,omitzero"`
@@ -34,9 +36,17 @@ type stored struct {
 }
 
 type storedUnique struct {
-	Key   string   `json:"key,omitempty"` // empty: of kind and payload
-	Until int      `json:"until,omitzero"`
-	For   duration `json:"for"`
+	Key         string   `json:"key,omitempty"` // empty: of kind and payload
+	Until       int      `json:"until,omitzero"`
+	For         duration `json:"for"`
+	OnDuplicate int      `json:"on_duplicate,omitzero"` // only of what follows
+}
+
+// storedThen is a job that follows another.
+type storedThen struct {
+	Kind    string `json:"kind"`
+	Payload []byte `json:"payload"` // base64
+	Options stored `json:"options"`
 }
 
 type storedIdempotency struct {
@@ -64,7 +74,10 @@ func (d *duration) UnmarshalText(text []byte) error {
 }
 
 // store takes what pawl.Config.Prepare returned.
-func store(opts []pawl.Option) (stored, error) {
+func store(opts []pawl.Option) (stored, error) { return storeAs(opts, checkUnique) }
+
+// storeAs is store for a job whose Unique is checked so.
+func storeAs(opts []pawl.Option, check func(pawl.Unique) error) (stored, error) {
 	s := stored{Version: storedVersion}
 	for _, o := range opts {
 		switch o := o.(type) {
@@ -82,15 +95,23 @@ func store(opts []pawl.Option) (stored, error) {
 			}
 			s.Headers[o.Key] = o.Value
 		case pawl.Unique:
-			if err := checkUnique(o); err != nil {
+			if err := check(o); err != nil {
 				return stored{}, err
 			}
-			s.Unique = &storedUnique{Key: o.Key, Until: int(o.Until), For: duration(o.For)}
+			s.Unique = &storedUnique{Key: o.Key, Until: int(o.Until), For: duration(o.For), OnDuplicate: int(o.OnDuplicate)}
 		case pawl.Idempotency:
 			if !utf8.ValidString(o.Key) {
 				return stored{}, invalidf("Idempotency.Key %q is not UTF-8: encode it, as in hex", o.Key)
 			}
 			s.Idempotency = storedIdempotency{o.Key, duration(o.Window)}
+		case pawl.Retain:
+			s.Retain = duration(o)
+		case pawl.Then:
+			next, err := storeThen(o)
+			if err != nil {
+				return stored{}, err
+			}
+			s.Then = append(s.Then, next)
 		case pawl.MaxAttempts:
 			s.MaxAttempts = int(o)
 		case pawl.Timeout:
@@ -106,6 +127,35 @@ func store(opts []pawl.Option) (stored, error) {
 		}
 	}
 	return s, nil
+}
+
+// storeThen takes a follow-up, whose arguments Prepare has encoded. It is no relay that
+// enqueues it, so that its Unique may be any.
+func storeThen(t pawl.Then) (storedThen, error) {
+	raw, ok := t.Args.(pawl.Raw)
+	if !ok {
+		return storedThen{}, invalidf("the follow-up %T is not encoded: let Prepare do it", t.Args)
+	}
+	s, err := storeAs(t.Options, func(u pawl.Unique) error {
+		if !utf8.ValidString(u.Key) {
+			return invalidf("Unique.Key %q is not UTF-8: encode it, as in hex", u.Key)
+		}
+		return nil
+	})
+	return storedThen{raw.Name, append([]byte{}, raw.Payload...), s}, err
+}
+
+// option is what storeThen took.
+func (t storedThen) option() pawl.Option {
+	opts := t.Options.options(0)
+	if i := t.Options.Idempotency; i.Key != "" {
+		opts = append(opts, pawl.Idempotency{Key: i.Key, Window: time.Duration(i.Window)})
+	}
+	raw := pawl.Raw{Name: t.Kind}
+	if len(t.Payload) > 0 {
+		raw.Payload = t.Payload
+	}
+	return pawl.Then{Args: raw, Options: opts}
 }
 
 func checkUnique(u pawl.Unique) error {
@@ -169,7 +219,11 @@ func (s stored) options(age time.Duration) []pawl.Option {
 		opts = append(opts, pawl.Header{Key: key, Value: s.Headers[key]})
 	}
 	if u := s.Unique; u != nil {
-		opts = append(opts, pawl.Unique{Key: u.Key, Until: pawl.UniqueUntil(u.Until), For: time.Duration(u.For)})
+		opts = append(opts, pawl.Unique{Key: u.Key, Until: pawl.UniqueUntil(u.Until), For: time.Duration(u.For), OnDuplicate: pawl.OnDuplicate(u.OnDuplicate)})
+	}
+	give(s.Retain != 0, pawl.Retain(s.Retain))
+	for _, next := range s.Then {
+		opts = append(opts, next.option())
 	}
 	give(s.MaxAttempts != 0, pawl.MaxAttempts(s.MaxAttempts))
 	give(s.Timeout != 0, pawl.Timeout(s.Timeout))

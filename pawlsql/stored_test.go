@@ -37,7 +37,8 @@ func TestOptionsComeBackAsTheyWere(t *testing.T) {
 		"a header": pawl.Header{Key: "trace", Value: "é\x00\n\"<&>\u2028🐾"}, "an empty header": pawl.Header{Key: "a"},
 		"a key": pawl.Unique{Key: "order:7", For: day}, "a key of the arguments": pawl.Unique{For: century},
 		"a key until started": pawl.Unique{Key: "é\x00", Until: pawl.UntilStarted, For: day + 1},
-		"attempts":            pawl.MaxAttempts(10_000), "a timeout": pawl.Timeout(1), "no timeout": pawl.Timeout(pawl.NoTimeout),
+		"what is kept":        pawl.Retain(1), "what is kept the longest": pawl.Retain(century),
+		"attempts": pawl.MaxAttempts(10_000), "a timeout": pawl.Timeout(1), "no timeout": pawl.Timeout(pawl.NoTimeout),
 		"crashes": pawl.MaxCrashes(255), "a visibility timeout": pawl.VisibilityTimeout(100 * time.Millisecond),
 		"the default backoff": pawl.Backoff{}, "a backoff": pawl.Backoff{Base: 1, Factor: 1.0000000001, Max: century, Jitter: pawl.JitterNone},
 		"a backoff of steps": pawl.Backoff{Steps: []time.Duration{0, time.Second, century}, Jitter: pawl.JitterFull},
@@ -50,7 +51,7 @@ func TestOptionsComeBackAsTheyWere(t *testing.T) {
 			require.Equal(t, want, through(t, 0, want...))
 		})
 	}
-	all := []pawl.Option{pawl.Delay(1), pawl.Priority(1), pawl.ExpireIn(time.Hour), pawl.Header{Key: "a"}, pawl.Header{Key: "b", Value: "2"}, pawl.Unique{For: day},
+	all := []pawl.Option{pawl.Delay(1), pawl.Priority(1), pawl.ExpireIn(time.Hour), pawl.Header{Key: "a"}, pawl.Header{Key: "b", Value: "2"}, pawl.Unique{For: day}, pawl.Retain(time.Second),
 		pawl.MaxAttempts(1), pawl.Timeout(2), pawl.MaxCrashes(3), pawl.VisibilityTimeout(time.Second), pawl.Backoff{Factor: 2}}
 	require.Equal(t, all, through(t, 0, all...))
 	require.Empty(t, through(t, 0))
@@ -112,3 +113,23 @@ func TestErrorTextsAreWhatAnyDatabaseKeeps(t *testing.T) {
 type textError string
 
 func (e textError) Error() string { return string(e) }
+
+// Follow-ups travel with a row, and theirs with them, whatever their Unique says.
+func TestFollowUpsComeBackAsTheyWere(t *testing.T) {
+	t.Parallel()
+	last := pawl.Then{Args: pawl.Raw{Name: "last"}, Options: []pawl.Option{pawl.Unique{OnDuplicate: pawl.RunLatestAfter}, pawl.Idempotency{Key: "once", Window: time.Hour}}}
+	next := pawl.Then{Args: pawl.Raw{Name: "next", Payload: []byte("\xff\x00")}, Options: []pawl.Option{pawl.Delay(time.Minute), pawl.Unique{Key: "k"}, last, pawl.MaxAttempts(2)}}
+	given := []pawl.Option{pawl.Unique{For: 24 * time.Hour}, next, last}
+	raw, want, err := pawl.Config{}.Prepare(t.Context(), "q", pawl.Raw{Name: "kind"}, given...)
+	require.NoError(t, err)
+	got := through(t, time.Hour, want...)
+	again, options, err := pawl.Config{}.Prepare(t.Context(), "q", raw, got...)
+	require.NoError(t, err)
+	require.Equal(t, raw, again)
+	require.Equal(t, want, options, "their delays count from the acknowledgement, however old the row is")
+
+	_, err = store([]pawl.Option{pawl.Then{Args: pawl.Raw{Name: "k"}, Options: []pawl.Option{pawl.Unique{Key: "\xff"}}}})
+	require.ErrorIs(t, err, pawl.ErrInvalid)
+	_, err = store([]pawl.Option{pawl.Then{Args: &pawl.Raw{Name: "x"}}})
+	require.ErrorIs(t, err, pawl.ErrInvalid)
+}

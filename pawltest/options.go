@@ -37,6 +37,10 @@ func compare(o pawl.Option, want *record.Record, job waitingJob) (same bool, has
 		return ok && value == o.Value, fmt.Sprintf("headers %q", got.Headers)
 	case pawl.ExpireIn:
 		return want.ExpireIn == got.ExpireIn, own(got.ExpireIn)
+	case pawl.Retain:
+		return want.Retain == got.Retain, own(got.Retain)
+	case pawl.Then: // of all that were given, as their order counts
+		return reflect.DeepEqual(want.Then, got.Then), fmt.Sprintf("%d follow-ups, which have other records", len(got.Then))
 	case pawl.Unique:
 		return reflect.DeepEqual(want.Unique, got.Unique), ownUnique(got.Unique)
 	case pawl.Idempotency:
@@ -73,7 +77,7 @@ func show(o pawl.Option) string {
 	switch v := reflect.ValueOf(o); o := o.(type) {
 	case pawl.At:
 		return time.Time(o).Format(time.RFC3339Nano)
-	case pawl.Delay, pawl.ExpireIn, pawl.Timeout, pawl.VisibilityTimeout:
+	case pawl.Delay, pawl.ExpireIn, pawl.Retain, pawl.Timeout, pawl.VisibilityTimeout:
 		return time.Duration(v.Int()).String()
 	default:
 		return fmt.Sprintf("%+v", o)

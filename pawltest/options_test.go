@@ -36,6 +36,8 @@ var options = map[string]struct {
 		`pawl.Header: want {Key:k Value:w}, has headers map["k":"v"]`, `has headers map[]`},
 	"ExpireIn": {pawl.ExpireIn(time.Hour), []pawl.Option{pawl.ExpireIn(time.Hour)}, []pawl.Option{pawl.ExpireIn(time.Minute)},
 		"pawl.ExpireIn: want 1m0s, has 1h0m0s", "pawl.ExpireIn: want 1h0m0s, has none of its own"},
+	"Retain": {pawl.Retain(time.Hour), []pawl.Option{pawl.Retain(time.Hour)}, []pawl.Option{pawl.Retain(time.Minute)},
+		"pawl.Retain: want 1m0s, has 1h0m0s", "pawl.Retain: want 1h0m0s, has none of its own"},
 	"Unique": {pawl.Unique{Key: "k", For: time.Hour}, []pawl.Option{pawl.Unique{Key: "k", For: time.Hour}},
 		[]pawl.Option{pawl.Unique{Key: "k"}, pawl.Unique{Key: "l", For: time.Hour}, pawl.Unique{Key: "k", For: time.Hour, Until: pawl.UntilStarted},
 			pawl.Unique{Key: "k", For: time.Hour, OnDuplicate: pawl.RejectDuplicate}, pawl.Unique{}},

@@ -189,6 +189,10 @@ func putEnd(b []byte, e *End) []byte {
 	return end(b, start)
 }
 
+// Field is an end as it stands in a record, for a script that has the record itself and
+// puts it in.
+func (e *End) Field() []byte { return putEnd(nil, e) }
+
 func (v *reader) end() *End {
 	return &End{State: v.string(), At: v.int64(), Result: part(v.take(v.uvarint())), HasResult: v.int() > 0}
 }

@@ -74,9 +74,11 @@ local function add_plan(keys, list, at, count, us, last_text, ending)
         holder = claim and claim.id or unique_holder(key, keys.jobs, keys.held, keys.runs, now)
         if holder and not claim and ending and ending[holder] then
           local _, _, till, next_id = unique_read(key)
-          -- Who waits behind one that ends has the key next, and keeps it.
+          -- Who waits behind one that ends has the key next, and keeps it; of one that has
+          -- none, its window may be left, behind which nobody waits.
+          change = ''
           if next_id then
-            holder, change = next_id, ''
+            holder = next_id
           elseif till <= now then
             holder = nil
           end
