@@ -61,6 +61,7 @@ type Client struct {
 	max       int
 	retention time.Duration
 
+	ear      ear         // for those who wait for jobs
 	queues   sync.Map    // name -> *queueState
 	examined atomic.Bool // a worker has asked Doctor, or is about to
 }
@@ -106,6 +107,7 @@ func newClient(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if c.retention < 0 && c.retention != Forever || c.retention > maxWait {
 		return nil, invalidf("Config.DeadRetention %v: give a time of at most 100 years, Forever, or 0 for 30 days", cfg.DeadRetention)
 	}
+	c.ear.client = c
 	var err error
 	c.hooks, err = newHooks(cfg.Hooks, c.log)
 	return c, err
@@ -130,7 +132,7 @@ func (c *Client) queue(name string) *queueState {
 		return q // not kept: a stream of bad names must not fill the map
 	}
 	q.lanes.keys = &q.keys
-	q.batch.q = q
+	q.batch.q, q.lobby.q = q, q
 	kept, _ := c.queues.LoadOrStore(name, q)
 	return kept.(*queueState)
 }
@@ -143,6 +145,7 @@ type queueState struct {
 	err    error // of the name
 	lanes  lanePool
 	batch  batcher
+	lobby  lobby
 
 	listAt atomic.Int64 // when to put it on the list of queues again, unix ms; see enlist
 }

@@ -46,7 +46,9 @@ type DeadJob struct {
 	Build         string         // version and revision of that worker's program
 	Unique        string         // its unique key; "" if it has none
 	Idempotency   string         // the key of its Idempotency; "" if it has none
-	Position      string         // of the post-mortem among those of the queue, by death
+	Percent       float64        // what its last run told RawJob.Progress, or a run before it that crashed
+	Note          string
+	Position      string // of the post-mortem among those of the queue, by death
 }
 
 // deadJob reads a post-mortem; one that cannot be read is itself corrupt.
@@ -73,6 +75,9 @@ func deadJob(q *queueState, idText, position, body string) DeadJob {
 		d.DiedAt = time.UnixMilli(p.At)
 		d.MaxAttempts = p.MaxAttempts
 	}
+	if p := rec.Progress; p != nil {
+		d.Percent, d.Note = p.Percent, p.Note
+	}
 	// What the worker noted was its guess of the time.
 	if ms, _, ok := splitPosition(position); ok {
 		d.DiedAt = time.UnixMilli(int64(ms))
@@ -85,6 +90,7 @@ func deadJob(q *queueState, idText, position, body string) DeadJob {
 func revived(rec *record.Record, now time.Time) *record.Record {
 	r := *rec
 	r.LongHead, r.Started = true, false
+	r.Progress = nil
 	r.Dead, r.Attempts, r.Crashes, r.Snoozes = nil, 0, 0, 0
 	r.UnknownSince, r.PutBacks = 0, 0
 	r.Redrives++

@@ -83,8 +83,8 @@ func (c *Client) rights(ctx context.Context, all bool) Finding {
 
 // trial is what the server said to those who tried.
 type trial struct {
-	script, probe, list, pop error    // refusals of whole calls
-	lacks                    []string // commands that the user may not run
+	script, probe, list, pop, hear error    // refusals of whole calls
+	lacks                          []string // commands that the user may not run
 }
 
 func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
@@ -140,6 +140,14 @@ func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
+	if all { // a worker waits for no job
+		_, t.hear, err = consult(ctx, func(ctx context.Context) (any, error) {
+			return nil, mayHear(ctx, c.rdb, k.ended())
+		})
+		if err != nil {
+			return Finding{}, err
+		}
+	}
 	return t.judge(c.namespace, k.prefix), nil
 }
 
@@ -164,6 +172,8 @@ func (t *trial) judge(namespace, tried string) Finding {
 		return wrong("a script of pawl fails (%v): use a server that runs EVALSHA as Redis does, and a namespace whose keys nothing else makes", t.script)
 	case t.probe != nil:
 		return notKnown("a script that reads runs; only Redis 7 or newer tells whether those that write may, without a write: enqueue a job to see")
+	case t.hear != nil && forbids(t.hear.Error()):
+		return wrong("the user may not subscribe to what tells that jobs have ended (%v), so that Wait asks again and again: give it the ACL rules +subscribe +unsubscribe &%s", t.hear, keys)
 	}
 	return good("the user may run all that pawl sends, on the keys %s* and %s", tried, list)
 }

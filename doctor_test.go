@@ -198,7 +198,7 @@ func user(t *testing.T, s *redistest.Server, name string, rules ...string) {
 func TestDoctorDoesNotCallOKWhatItMayNotSee(t *testing.T) {
 	t.Parallel()
 	s := sound(t)
-	found := findings(t, as(t, s, "app", "~pawl:*", "+@all", "-@dangerous"))
+	found := findings(t, as(t, s, "app", "~pawl:*", "&pawl:*", "+@all", "-@dangerous"))
 	for _, check := range doctorChecks {
 		switch check {
 		case "pool", "rights":
@@ -209,7 +209,7 @@ func TestDoctorDoesNotCallOKWhatItMayNotSee(t *testing.T) {
 			requireUnknown(t, found[check], "NOPERM", "info")
 		}
 	}
-	found = findings(t, as(t, s, "noconfig", "~pawl:*", "+@all", "-config"))
+	found = findings(t, as(t, s, "noconfig", "~pawl:*", "&pawl:*", "+@all", "-config"))
 	for _, check := range doctorChecks {
 		if check == "appendfsync" {
 			requireUnknown(t, found[check], "NOPERM", "config")
@@ -217,7 +217,7 @@ func TestDoctorDoesNotCallOKWhatItMayNotSee(t *testing.T) {
 			requireOK(t, found[check])
 		}
 	}
-	found = findings(t, as(t, s, "noinfo", "~pawl:*", "+@all", "-info"))
+	found = findings(t, as(t, s, "noinfo", "~pawl:*", "&pawl:*", "+@all", "-info"))
 	for _, check := range []string{"maxmemory-policy", "appendonly", "appendfsync"} {
 		requireOK(t, found[check])
 	}
@@ -256,7 +256,9 @@ func TestDoctorNamesEachRightThatIsMissing(t *testing.T) {
 
 	requireBad(t, findings(t, as(t, s, "app", "~pawl:{doctor}:*", "+@all"))["rights"], "the key pawl:queues", "~pawl:queues")
 
-	rdb := as(t, s, "app", "~pawl:{emails}:*", "~pawl:queues", "+@all")
+	requireBad(t, findings(t, as(t, s, "app", "~pawl:*", "+@all", "resetchannels"))["rights"], "&pawl:*")
+
+	rdb := as(t, s, "app", "~pawl:{emails}:*", "~pawl:queues", "&pawl:{emails}:*", "+@all")
 	c, err := pawl.New(rdb, pawl.Config{})
 	require.NoError(t, err)
 	c.Queue("emails")

@@ -194,6 +194,7 @@ func everyVerb(t *testing.T, f *faulty) {
 	enqueue(0, started)
 	enqueue(14, pawl.Idempotency{Key: "idem"})
 	enqueue(15, pawl.Idempotency{Key: "idem"}) // skipped
+	enqueue(16, pawl.Retain(time.Hour))
 	enqueue(12, pawl.ExpireIn(time.Hour), pawl.Unique{Key: "long", For: time.Hour})
 	cancelled := enqueue(0, pawl.Delay(time.Hour), pawl.Unique{Key: "cancelled"})
 	moved := enqueue(0, pawl.Delay(time.Hour))
@@ -222,6 +223,9 @@ func everyVerb(t *testing.T, f *faulty) {
 			// A lease without a job, by a hand edit.
 			return f.Direct.ZAdd(context.WithoutCancel(ctx), keys("leases"), redis.Z{Score: 1, Member: "0-0"}).Err()
 		case n == 100:
+			if err := job.Progress(ctx, 50, "half"); err != nil {
+				return err
+			}
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
@@ -295,6 +299,11 @@ func look(t *testing.T, ctx context.Context, f *faulty, q *pawl.Queue) {
 	require.NoError(t, err)
 	_, err = f.Client.Workers(ctx)
 	require.NoError(t, err)
+	for job, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
+		require.NoError(t, err)
+		_, err = q.Wait(ctx, job.ID)
+		require.ErrorAs(t, err, new(*pawl.JobError))
+	}
 	_, err = q.Check(ctx)
 	require.NoError(t, err)
 }
@@ -321,7 +330,7 @@ func redriveAndClear(t *testing.T, ctx context.Context, f *faulty, q *pawl.Queue
 	require.Equal(t, 1, report.Moved)
 	_, err = q.Enqueue(ctx, note{}, pawl.Delay(time.Hour), pawl.Unique{Key: "purged"})
 	require.NoError(t, err)
-	for _, s := range []pawl.State{pawl.StateReady, pawl.StateDelayed} {
+	for _, s := range []pawl.State{pawl.StateReady, pawl.StateDelayed, pawl.StateDone} {
 		_, err := q.Purge(ctx, s, pawl.Filter{})
 		require.NoError(t, err)
 	}

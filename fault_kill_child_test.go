@@ -48,10 +48,11 @@ var deeds = map[string]func(context.Context, victim, *redis.Client, int) error{
 	"give up": func(context.Context, victim, *redis.Client, int) error { return pawl.Permanent(errors.New("no")) },
 	"exit":    func(context.Context, victim, *redis.Client, int) error { os.Exit(3); return nil },
 	"heed":    func(ctx context.Context, _ victim, _ *redis.Client, _ int) error { <-ctx.Done(); return ctx.Err() },
-	"ignore": func(ctx context.Context, _ victim, _ *redis.Client, _ int) error {
-		<-ctx.Done()
-		fmt.Println("cause", context.Cause(ctx))
-		select {}
+	"ignore":  ignore,
+	"tell": func(ctx context.Context, v victim, rdb *redis.Client, n int) error {
+		job, _ := pawl.FromContext(ctx)
+		_ = job.Progress(ctx, 50, "half")
+		return ignore(ctx, v, rdb, n)
 	},
 	"work": func(ctx context.Context, v victim, _ *redis.Client, _ int) error {
 		select {
@@ -84,6 +85,12 @@ var deeds = map[string]func(context.Context, victim, *redis.Client, int) error{
 		<-ctx.Done()
 		return ctx.Err()
 	},
+}
+
+func ignore(ctx context.Context, _ victim, _ *redis.Client, _ int) error {
+	<-ctx.Done()
+	fmt.Println("cause", context.Cause(ctx))
+	select {}
 }
 
 // effects is the key outside of pawl's where handlers count what they did.

@@ -4,7 +4,7 @@ package pawl
 func Scripts() map[string]string {
 	bodies := map[string]string{}
 	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend,
-		scriptRelease, scriptCancel, scriptRedrive, scriptDelete, scriptDeaths, scriptInspect, scriptStats, scriptWake, scriptStop, scriptCheck, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget,
+		scriptRelease, scriptProgress, scriptCancel, scriptRedrive, scriptDelete, scriptDeaths, scriptInspect, scriptStats, scriptWake, scriptStop, scriptCheck, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget, scriptOver,
 		scriptList, scriptPurge, scriptReschedule, scriptPause, scriptDestroy, scriptFree, scriptBeat, scriptMend, scriptUnpark, scriptWorkers, scriptMinutes} {
 		bodies[s.name] = s.body
 	}

@@ -25,6 +25,8 @@ var zombieCalls = map[string]struct {
 	"bury":    {"give up", "dead", pawl.Counters{Failed: 1, Dead: 1}},
 	"release": {"heed", "released", pawl.Counters{Released: 1}},
 	"extend":  {"ignore", "", pawl.Counters{}},
+
+	"progress": {"tell", "", pawl.Counters{}},
 }
 
 // zombie is a worker that was frozen for twice its visibility timeout just when
@@ -144,7 +146,7 @@ func TestALateCallOfTheHolderIsAccepted(t *testing.T) {
 			z.wake(t)
 			want := call.counts
 			want.Enqueued, want.Started = 1, 1
-			if verb == "extend" {
+			if verb == "extend" || verb == "progress" {
 				require.True(t, z.p.await("cause "+pawl.ErrLeaseLost.Error()), "its handler was told all the same")
 				require.EqualValues(t, 1, z.Direct.ZCard(t.Context(), "pawl:{q}:leases").Val())
 			} else {

@@ -45,6 +45,7 @@ type feed struct {
 	unrenewed bool
 
 	claims  claimer // of idempotency keys
+	courier courier // of progress
 	mending mending // of upkeep alone
 }
 
@@ -70,6 +71,7 @@ func newFeed(w *Worker, index int, q *queueState) *feed {
 	}
 	f.extender.lane = newLane(&q.keys)
 	f.claims.feed, f.claims.stop = f, make(chan struct{})
+	f.courier.feed, f.courier.lane = f, newLane(&q.keys)
 	return f
 }
 
@@ -190,6 +192,7 @@ func (f *feed) finish(out *outcome) {
 	rouse := f.tracks[0].calls == nil && f.tracks[1].calls == nil || len(f.finished) == f.enough
 	f.mu.Unlock()
 	out.run.cancel(nil)
+	out.run.progress.end()
 	if out.run.suspect {
 		f.worker.suspect.Unlock()
 		// Leases passed over the suspects that came after it.

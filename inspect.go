@@ -45,6 +45,8 @@ type JobInfo struct {
 	Worker     string    // its worker's name; "" if that has not been heard of for a minute
 	StartedAt  time.Time // when it was leased, by the server's clock
 	LeaseUntil time.Time // when its lease ends unless it is renewed, by the server's clock
+	Percent    float64   // what its handler told RawJob.Progress; before it does, what a run that crashed had told
+	Note       string
 
 	// For a job that is over and kept; zero otherwise.
 
@@ -100,7 +102,7 @@ func (f *found) info(q *queueState) JobInfo {
 	if f.state == StateDone {
 		info.over(rec)
 	}
-	token, crashes, ok := f.lease()
+	token, crashes, said, ok := f.lease()
 	if !ok {
 		return info
 	}
@@ -112,18 +114,22 @@ func (f *found) info(q *queueState) JobInfo {
 		info.Worker = workerTag(token)
 		ms, _ := strconv.ParseInt(f.place, 10, 64)
 		info.LeaseUntil = time.UnixMilli(ms)
+		info.Percent, info.Note = said.Percent, said.Note
 	}
 	return info
 }
 
-// lease reads the run entry: "token|crashes|flags|before".
-func (f *found) lease() (token string, crashes int, ok bool) {
+// lease reads the run entry: "token|crashes|flags|before", then " percent note".
+func (f *found) lease() (token string, crashes int, progress remark, ok bool) {
 	parts := strings.Split(f.run, "|")
 	if len(parts) != 4 {
-		return "", 0, false
+		return "", 0, remark{}, false
 	}
 	crashes, err := strconv.Atoi(parts[1])
-	return parts[0], crashes, err == nil
+	if _, rest, more := strings.Cut(parts[3], " "); more {
+		progress = readProgress(rest)
+	}
+	return parts[0], crashes, progress, err == nil
 }
 
 func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {

@@ -103,9 +103,10 @@ type RawJob struct {
 
 	idempotency string // the key of its Idempotency; "" if it has none
 
-	staged *staged      // nil for a literal
-	client *Client      // nil for a literal
-	log    *slog.Logger // nil for a literal
+	staged   *staged      // nil for a literal
+	client   *Client      // nil for a literal
+	log      *slog.Logger // nil for a literal
+	progress *progress    // nil but for the job of a handler
 }
 
 // IdempotencyKey is the same for every run of the job, retries, crashes and

@@ -23,6 +23,7 @@ type leaseCall struct {
 type leased struct {
 	id, token, record, flags string
 	crashes                  int
+	said                     remark // of a run before
 	suspect                  bool
 	sent                     time.Time // when the lease was asked for
 	until                    time.Time // to which it was renewed; zero if it was not
@@ -186,7 +187,12 @@ func (f *feed) parse(l *leaseCall) (jobs []leased, next time.Time, ok bool) {
 		next = clock.at.Add(time.Duration(min(ms, maxWait.Milliseconds())) * time.Millisecond)
 	}
 	for i := 3; i < len(parts); i += 4 {
-		job := leased{id: text(i), token: text(2), record: text(i + 1), flags: text(i + 3), sent: l.call.first, now: time.UnixMilli(now)}
+		job := leased{id: text(i), token: text(2), record: text(i + 1), sent: l.call.first, now: time.UnixMilli(now)}
+		if flags, rest, more := strings.Cut(text(i+3), " "); more {
+			job.flags, job.said = flags, readProgress(rest)
+		} else {
+			job.flags = flags
+		}
 		job.crashes, _ = strconv.Atoi(text(i + 2))
 		job.suspect = strings.Contains(job.flags, "s")
 		jobs = append(jobs, job)

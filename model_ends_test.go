@@ -159,3 +159,13 @@ func (m *modelQueue) extend(refs []modelRef) string {
 	}
 	return string(marks)
 }
+
+func (m *modelQueue) progress(refs []modelRef) string {
+	marks := m.fence(refs)
+	for i, r := range refs {
+		if marks[i] != 'l' {
+			m.jobs[r.id].progress = r.record
+		}
+	}
+	return string(marks)
+}

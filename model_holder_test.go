@@ -57,6 +57,9 @@ var modelVerbs = []modelVerb{
 	{"extend", (*modelQueue).extend,
 		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} }, false,
 		func(r modelRef, _ string) []any { return []any{r.number} }},
+	{"progress", (*modelQueue).progress,
+		func(k *keyspace) []string { return []string{k.leases, k.runs, laneKey} }, false,
+		func(r modelRef, _ string) []any { return []any{r.record} }},
 }
 
 // finish calls one verb for a few jobs, some of which others hold by now.
@@ -143,6 +146,8 @@ func (x *modelMachine) ref(verb string, j *modelJob) modelRef {
 		r.number = int64(x.roll(2, "unrun"))
 	case "extend":
 		r.number = int64(modelPickOne(x, "visibility", 1, 1000, 30000))
+	case "progress":
+		r.record = modelPickOne(x, "progress", " 0 ", " 62.5 of 8 parts", " 100 a\xffb  curious")
 	}
 	return r
 }

@@ -202,7 +202,7 @@ func (m *modelQueue) judge(l *modelLease) error {
 					l.suspects++
 					l.marks[j.id] += "s"
 				}
-				if want := (modelPick{j.id, j.record, fmt.Sprint(crashes), flags + l.marks[j.id]}); p != want {
+				if want := (modelPick{j.id, j.record, fmt.Sprint(crashes), flags + l.marks[j.id] + j.progress}); p != want {
 					return fmt.Errorf("lease: gave %q, want %q", p, want)
 				}
 			case suspect && room:
@@ -299,7 +299,7 @@ func (m *modelQueue) leaseAgain(l *modelLease, reply any) error {
 	var want []modelPick
 	for i, id := range l.ids {
 		if j := m.jobs[id]; j.place == modelLeased && j.token == l.token {
-			want = append(want, modelPick{id, j.record, l.picks[i].crashes, j.flags + l.marks[id]})
+			want = append(want, modelPick{id, j.record, l.picks[i].crashes, j.flags + l.marks[id] + j.progress})
 		}
 	}
 	if err == nil && (now != m.ms() || next != l.next || token != l.token || !slices.Equal(picks, want)) {

@@ -52,7 +52,8 @@ type modelJob struct {
 	moved    int64 // a second score that a lease may have given it; 0: none
 
 	token, before, flags string
-	ran, unrun           bool // leased: an earlier holder may have run it; given back: none has
+	progress             string // as it stands in the run entry
+	ran, unrun           bool   // leased: an earlier holder may have run it; given back: none has
 	crashes              int
 	tokens               []string // all that it was leased under
 
@@ -96,7 +97,7 @@ type modelItem struct {
 // that one wants of it.
 type modelRef struct {
 	id, token string
-	record    string      // retry, bury
+	record    string      // retry, bury; progress: what is noted
 	number    int64       // retry: delay; extend: visibility; bury: failed attempts; release: 1 if it was not run; finish: ms to keep it
 	counter   string      // settle, finish, retry
 	field     []byte      // retry: what its record says if it is over, and kept for
@@ -240,7 +241,9 @@ func (m *modelQueue) end(j *modelJob, to modelPlace) {
 }
 
 // unlease forgets what its run entry knew of a job.
-func (j *modelJob) unlease() { j.token, j.before, j.crashes, j.ran, j.unrun = "", "", 0, false, false }
+func (j *modelJob) unlease() {
+	j.token, j.before, j.progress, j.crashes, j.ran, j.unrun = "", "", "", 0, false, false
+}
 
 // redrive answers for one job. record is what it is to be from now on; grave,
 // where it was found dead.

@@ -27,7 +27,7 @@ type modelScripts map[string]*script
 
 func modelTable() modelScripts {
 	table := modelScripts{}
-	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend, scriptRelease,
+	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend, scriptRelease, scriptProgress,
 		scriptCancel, scriptRedrive, scriptDelete, scriptInspect, scriptStats, scriptWake, scriptCheck,
 		scriptPurge, scriptReschedule, scriptPause, scriptList, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget} {
 		table[s.name] = s
@@ -184,7 +184,7 @@ func (x *modelMachine) lane(lanes map[string]*modelLane, name string) *modelLane
 // repeats.
 func (x *modelMachine) remembered(calls int) (lanes []*modelLane) {
 	add := func(of map[string]*modelLane) {
-		for _, name := range []string{"enqueue0", "enqueue1", "cancel", "redrive", "delete", "purge", "reschedule", "pause", "forget", "lease", "settle", "finish", "retry", "bury", "release", "extend"} {
+		for _, name := range []string{"enqueue0", "enqueue1", "cancel", "redrive", "delete", "purge", "reschedule", "pause", "forget", "lease", "settle", "finish", "retry", "bury", "release", "extend", "progress"} {
 			if l := of[name]; l != nil && l.expires > x.m.us && len(l.sent) >= calls {
 				lanes = append(lanes, l)
 			}

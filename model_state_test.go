@@ -34,7 +34,7 @@ func (m *modelQueue) state() modelState {
 			s["prio "+id] = modelText(j.score)
 		case modelLeased:
 			s["leases "+id] = modelText(j.score)
-			s["runs "+id] = j.token + "|" + strconv.Itoa(j.crashes) + "|" + j.runFlags() + "|" + j.before
+			s["runs "+id] = j.token + "|" + strconv.Itoa(j.crashes) + "|" + j.runFlags() + "|" + j.before + j.progress
 		case modelDead:
 			s["dead "+id] = j.record
 		}

@@ -48,6 +48,8 @@ type run struct {
 	next     *relet    // a newer lease, that waits for that answer
 	endedAt  time.Time // when its context was seen to have ended
 	stuck    bool
+
+	progress progress
 }
 
 func newRun(f *feed, l leased) *run {
@@ -58,6 +60,8 @@ func newRun(f *feed, l leased) *run {
 	r.job = rawJob(f.q, id, r.rec)
 	r.job.Crashes, r.job.staged, r.staged.run = l.crashes, &r.staged, r
 	r.job.Run = fence(l.token)
+	r.progress.run, r.progress.said, r.progress.stored = r, l.said, l.said
+	r.job.progress = &r.progress
 	r.own = w.handlers[r.rec.Kind]
 	r.ctx, r.cancel = context.WithCancelCause(w.base)
 	r.decided = r.own == nil || r.own.own == nil
@@ -283,6 +287,7 @@ func (r *run) reportLost() {
 	again := r.lost
 	r.lost = true
 	r.feed.mu.Unlock()
+	r.progress.lost.Store(true)
 	r.cancel(ErrLeaseLost)
 	if !again {
 		r.feed.worker.teller.tell(r.tellLost)

@@ -110,6 +110,8 @@ func TestACurrentHolderLeavesTheDocumentedState(t *testing.T) {
 		"bury":    {"index dead", "dead failed"},
 		"release": {"jobs leases runs", "released"},
 		"extend":  {"jobs leases runs", ""},
+
+		"progress": {"jobs leases runs", ""},
 	}
 	holders := map[string]func(r *rig) hold{
 		"a lease that runs":                          func(r *rig) hold { return r.one() },
@@ -166,7 +168,7 @@ func TestAFlaggedHolderIsTold(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
 		for verb, want := range map[string]string{
-			"settle": "k", "discard": "c", "bury": "c", "release": "c", "extend": "c", "retry": "c", "snooze": "c",
+			"settle": "k", "discard": "c", "bury": "c", "release": "c", "extend": "c", "retry": "c", "snooze": "c", "progress": "c",
 			"finish": "k", "finish discarded": "c",
 		} {
 			t.Run(verb, func(t *testing.T) {

@@ -243,7 +243,16 @@ func (r *rig) deleteShot(ids ...string) shot {
 	return s
 }
 
-// holderVerbs are the ways in which a holder ends or renews a lease.
+// progressShot notes that runs are halfway.
+func (r *rig) progressShot(holds ...hold) shot {
+	s := shot{scriptProgress, []string{r.k.leases, r.k.runs, laneKey}, nil}
+	for _, h := range holds {
+		s.args = append(s.args, h.id, h.token, " 50 half")
+	}
+	return s
+}
+
+// holderVerbs are the ways in which a holder ends or renews a lease, or tells of it.
 var holderVerbs = map[string]func(*rig, ...hold) shot{
 	"settle":  func(r *rig, h ...hold) shot { return r.settleShot("done", "", h...) },
 	"finish":  func(r *rig, h ...hold) shot { return r.finishShot("done", "", h...) },
@@ -252,4 +261,6 @@ var holderVerbs = map[string]func(*rig, ...hold) shot{
 	"bury":    func(r *rig, h ...hold) shot { return r.buryShot("", h...) },
 	"release": func(r *rig, h ...hold) shot { return r.releaseShot(h...) },
 	"extend":  func(r *rig, h ...hold) shot { return r.extendShot(h...) },
+
+	"progress": func(r *rig, h ...hold) shot { return r.progressShot(h...) },
 }

@@ -32,6 +32,7 @@ var (
 	scriptDelete  = loadScript("delete")
 	scriptDeaths  = loadScript("deaths")
 	scriptInspect = loadScript("inspect")
+	scriptOver    = loadScript("over")
 	scriptStats   = loadScript("stats")
 	scriptWake    = loadScript("wake")
 	scriptStop    = loadScript("stop")
@@ -51,6 +52,7 @@ var (
 	scriptTrim       = loadScript("trim")
 	scriptForget     = loadScript("forget")
 	scriptWorkers    = loadScript("workers")
+	scriptProgress   = loadScript("progress")
 )
 
 // loadScript puts the files named by "-- include:" lines in the place of those

@@ -82,6 +82,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	for _, f := range w.feeds {
 		closing.Go(f.claims.close)
+		closing.Go(f.courier.close)
 	}
 	closing.Wait()
 	close(stopPulse)

@@ -52,7 +52,7 @@ func (w *Worker) copied() *Worker {
 		panic(fmt.Sprintf("pawl: the configuration of a worker is refused the second time: %v", err))
 	}
 	for i, f := range c.feeds {
-		f.extender.lane = w.feeds[i].extender.lane
+		f.extender.lane, f.courier.lane = w.feeds[i].extender.lane, w.feeds[i].courier.lane
 		for n, t := range f.tracks {
 			t.lanes, t.leaser = w.feeds[i].tracks[n].lanes, w.feeds[i].tracks[n].leaser
 		}

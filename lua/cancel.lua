@@ -70,9 +70,9 @@ local answer = dead and 'dead' or 'missing'
 if fresh or held then
   write_when_full(KEYS[5])
   if deadline and deadline > now then
-    local token, crashes, flags_s, before_token = run_read(entry)
+    local token, crashes, flags_s, before_token, progress_text = run_read(entry)
     if not string.find(flags_s, 'c', 1, true) then flags_s = 'c' .. flags_s end
-    redis.call('HSET', KEYS[6], id, run_text(token or '', crashes, flags_s, before_token))
+    redis.call('HSET', KEYS[6], id, run_text(token or '', crashes, flags_s, before_token, progress_text))
     answer = 'flagged'
   else
     erase(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], { id })

@@ -23,7 +23,7 @@
 --
 -- returns {"stale"} | {now ms, ms to the next possible work or -1, token, then
 -- per job: id, record, crashes, flags: "c" to be cancelled, "x" its lease had
--- run out, "s" a suspect}
+-- run out, "s" a suspect; then " <percent> <note>" if a run before told of progress}
 -- include: time
 -- include: lane
 -- include: head
@@ -46,11 +46,11 @@ if list then
   -- The call ran before; its jobs are those that it still holds.
   reply[1], reply[2], reply[3] = num(now), next_text, given_token
   for mark_s, crashes_text, id in string.gmatch(list, '(%a*)(%d+):(%S+)') do
-    local held_token, _, flags_s = run_read(redis.call('HGET', KEYS[6], id))
+    local held_token, _, flags_s, _, progress_text = run_read(redis.call('HGET', KEYS[6], id))
     local record = held_token == given_token and records(KEYS[1], KEYS[2], { id })[1]
     if record then
       local cancel_s = string.find(flags_s, 'c', 1, true) and 'c' or ''
-      for _, part in ipairs({ id, record, crashes_text, cancel_s .. mark_s }) do reply[#reply + 1] = part end
+      for _, part in ipairs({ id, record, crashes_text, cancel_s .. mark_s .. progress_text }) do reply[#reply + 1] = part end
     end
   end
   return reply

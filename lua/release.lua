@@ -37,11 +37,11 @@ for i, id in ipairs(ids) do
   if marks[i] ~= 'l' then
     back[#back + 1] = '0'
     back[#back + 1] = id
-    local token, crashes, flags_s, before_token = run_read(entries[i])
+    local token, crashes, flags_s, before_token, progress_text = run_read(entries[i])
     -- Not of one that is to be cancelled: its unique key need not wait for the end.
     if marks[i] == 'k' and ARGV[3 * i + 1] == '1' and not string.find(flags_s, 'r', 1, true) then
       unrun[#unrun + 1] = id
-      unrun[#unrun + 1] = run_text(token, crashes, 'u', before_token)
+      unrun[#unrun + 1] = run_text(token, crashes, 'u', before_token, progress_text)
     end
   end
 end

@@ -10,7 +10,7 @@ local function fence(leases, runs, ids, tokens)
   for i, id in ipairs(ids) do
     if tokens[i] ~= plain_token then
       plain_token = tokens[i]
-      plain_text = run_text(plain_token, 0, '', '')
+      plain_text = run_text(plain_token, 0, '', '', '')
     end
     local token, flags = plain_token, ''
     if entries[i] ~= plain_text then -- most are
@@ -28,10 +28,10 @@ local function fence(leases, runs, ids, tokens)
     local id = ids[i]
     -- Not of a job that this call holds as well: it may be about to end it.
     if before == tokens[i] and not held[id] then
-      local token, crashes, flags = run_read(entries[i])
+      local token, crashes, flags, _, progress_text = run_read(entries[i])
       if crashes > 0 then
         alive[#alive + 1] = id
-        alive[#alive + 1] = run_text(token, crashes - 1, flags, '')
+        alive[#alive + 1] = run_text(token, crashes - 1, flags, '', progress_text)
       end
     end
   end

@@ -28,12 +28,12 @@ end
 -- job would take the other with it.
 local function pick(id, record, entry_text, expired, now)
   local _, _, crashes, head_max, visibility = head_read(record)
-  local cancel_s, flags_s, before_token = '', '', ''
+  local cancel_s, flags_s, before_token, progress_text = '', '', '', ''
   if entry_text then
-    local _, run_crashes, run_flags_s, run_before_token = run_read(entry_text)
+    local _, run_crashes, run_flags_s, run_before_token, run_progress_text = run_read(entry_text)
     if string.find(run_flags_s, 'c', 1, true) then cancel_s = 'c' end
     flags_s = string.find(run_flags_s, 'u', 1, true) and cancel_s or cancel_s .. 'r'
-    before_token = run_before_token
+    before_token, progress_text = run_before_token, run_progress_text
     if crashes < run_crashes then crashes = run_crashes end
   end
   if expired then crashes = crashes + 1 end
@@ -53,11 +53,11 @@ local function pick(id, record, entry_text, expired, now)
     last_visibility, deadline_text = visibility, num(now + visibility)
   end
   local new_text, crashes_text
-  if crashes == 0 and flags_s == '' and before_token == '' then
-    first_run_text = first_run_text or run_text(token, 0, '', '')
+  if crashes == 0 and flags_s == '' and before_token == '' and progress_text == '' then
+    first_run_text = first_run_text or run_text(token, 0, '', '', '')
     new_text, crashes_text = first_run_text, '0'
   else
-    new_text, crashes_text = run_text(token, crashes, flags_s, before_token), num(crashes)
+    new_text, crashes_text = run_text(token, crashes, flags_s, before_token, progress_text), num(crashes)
   end
   picked = picked + 1
   local at = 2 * picked
@@ -65,7 +65,7 @@ local function pick(id, record, entry_text, expired, now)
   lease_args[#lease_args + 1] = deadline_text
   lease_args[#lease_args + 1] = id
   at = 4 * picked -- after the three that the answer begins with
-  reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = id, record, crashes_text, cancel_s .. mark_s
+  reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = id, record, crashes_text, cancel_s .. mark_s .. progress_text
   kept[picked] = mark_s .. crashes_text .. ':' .. id
   bytes = bytes + #record
   return true

@@ -1,0 +1,134 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/redistest"
+)
+
+// theLeased is the id of the one job that is leased, and its run entry.
+func theLeased(t *testing.T, e *env) (id, entry string) {
+	t.Helper()
+	for id, entry = range e.Redis.HGetAll(t.Context(), "pawl:{mail}:runs").Val() {
+	}
+	require.NotEmpty(t, id)
+	return id, entry
+}
+
+// W2. Another holds the lease: the call says so, changes nothing, and the handler's
+// context ends.
+func TestProgressIsFenced(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		var sent tellers
+		_, free := held(t, e, pawl.WorkerConfig{VisibilityTimeout: time.Hour}, func(run context.Context, job *pawl.Job[note]) {
+			id, entry := theLeased(t, e)
+			_, rest, _ := strings.Cut(entry, "|")
+			require.NoError(t, e.Redis.HSet(ctx, "pawl:{mail}:runs", id, "9999999999999999-another|"+rest).Err())
+			before := layout(t, e, "mail")
+			require.ErrorIs(t, job.Progress(run, 50, "half"), pawl.ErrLeaseLost)
+			require.Equal(t, before, layout(t, e, "mail"))
+			require.ErrorIs(t, context.Cause(run), pawl.ErrLeaseLost)
+			e.App.AddHook(&sent)
+			require.ErrorIs(t, job.Progress(context.Background(), 60, "more"), pawl.ErrLeaseLost)
+			require.Zero(t, sent.calls.Load(), "it is known now")
+			require.NoError(t, e.Redis.HSet(ctx, "pawl:{mail}:runs", id, entry).Err()) // for Check
+		})
+		e.Log.Wait(t, "lost", 1)
+		free(nil)
+	})
+}
+
+// What was not sent yet is not sent once the handler has returned: no timer and no
+// goroutine is left, and another run of the job is not told the old value.
+func TestNothingIsToldOfARunThatIsOver(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		var kept *pawl.Job[note]
+		id, free := held(t, e, pawl.WorkerConfig{}, func(ctx context.Context, job *pawl.Job[note]) {
+			require.NoError(t, job.Progress(ctx, 10, "first"))
+			require.NoError(t, job.Progress(ctx, 20, "second"))
+			kept = job
+		})
+		var sent tellers
+		e.Redis.AddHook(&sent)
+		free(pawl.Snooze(time.Hour))
+		e.Log.Wait(t, "snoozed", 1)
+		e.Pass(time.Minute)
+		require.ErrorIs(t, kept.Progress(t.Context(), 30, "third"), pawl.ErrState)
+		require.Zero(t, sent.calls.Load())
+		info, err := e.Queue("mail").Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, []any{pawl.StateDelayed, 0.0, ""}, []any{info.State, info.Percent, info.Note})
+	})
+}
+
+// A holder hears of a cancel with its progress, if that comes before its renewal.
+func TestProgressBringsACancel(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		_, free := held(t, e, pawl.WorkerConfig{VisibilityTimeout: time.Hour}, func(run context.Context, job *pawl.Job[note]) {
+			require.NoError(t, e.Queue("mail").Cancel(t.Context(), job.ID))
+			require.NoError(t, job.Progress(context.Background(), 50, "half"))
+			<-run.Done()
+			require.ErrorIs(t, context.Cause(run), pawl.ErrCancelled)
+		})
+		free(errors.New("heeded"))
+		redistest.Eventually(t, "it is cancelled", func(context.Context) bool {
+			s, err := e.Queue("mail").Stats(t.Context())
+			return err == nil && s.Total.Cancelled == 1
+		})
+	})
+}
+
+// Many goroutines of one handler tell at once.
+func TestProgressMayBeToldByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		_, free := held(t, e, pawl.WorkerConfig{}, func(ctx context.Context, job *pawl.Job[note]) {
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() {
+					for j := range 500 {
+						if err := job.Progress(ctx, float64(i), fmt.Sprint(j)); err != nil {
+							panic(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+		})
+		free(nil)
+		e.Log.Wait(t, "done", 1)
+	})
+}
+
+// A context that ends does not wait for Redis, and the value goes out all the same.
+func TestProgressWaitsNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		id, free := held(t, e, pawl.WorkerConfig{}, func(_ context.Context, job *pawl.Job[note]) {
+			over, cancel := context.WithCancel(context.Background())
+			cancel()
+			if err := job.Progress(over, 50, "half"); err != nil {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+		})
+		e.Pass(time.Millisecond)
+		info, err := e.Queue("mail").Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, "half", info.Note)
+		free(nil)
+		e.Log.Wait(t, "done", 1)
+	})
+}
