@@ -28,7 +28,7 @@ func odd(f *testing.F) {
 
 func FuzzInspectReply(f *testing.F) {
 	odd(f)
-	for _, state := range []string{"ready", "delayed", "running", "dead", "lost", "missing", "", "new"} {
+	for _, state := range []string{"ready", "delayed", "running", "dead", "done", "lost", "missing", "", "new"} {
 		f.Add(writeReply(words(state, seedRecord, "1750000000500", seedRun, "1750000000400")))
 	}
 	f.Add(writeReply(words("running", "\x02", "9223372036854775808", "9223372036854775807-|9223372036854775807|c|x", "-1")))
@@ -50,7 +50,7 @@ func FuzzInspectReply(f *testing.F) {
 			return
 		}
 		require.Equal(t, id, info.ID)
-		require.Contains(t, []State{StateReady, StateDelayed, StateRunning, StateDead}, info.State)
+		require.Contains(t, []State{StateReady, StateDelayed, StateRunning, StateDead, StateDone, StateCancelled, StateDiscarded}, info.State)
 		if info.State != StateRunning {
 			require.Zero(t, info.StartedAt)
 		}
@@ -66,12 +66,12 @@ func FuzzInspectReply(f *testing.F) {
 func FuzzStatsReply(f *testing.F) {
 	odd(f)
 	stats := func(parts ...any) { f.Add(writeReply(parts)) }
-	stats("1750000000300", 5, 4, 3, 1, 2, "1750000000000", "n:done", "7", "paused", "253402300799999")
-	stats("1750000000300", 5, 4, 3, 1, 2, "0", "n:done", "seven", "n:new", "1", "paused", "1750000000400", "cursor")
-	stats("9223372036854775807", 1, 0, 0, 0, 0, "1") // an age above 292 years
-	stats("-9223372036854775808", 1, 0, 0, 0, 0, "9223372036854775807")
+	stats("1750000000300", 5, 4, 3, 1, 2, "1750000000000", 6, "n:done", "7", "paused", "253402300799999")
+	stats("1750000000300", 5, 4, 3, 1, 2, "0", 0, "n:done", "seven", "n:new", "1", "paused", "1750000000400", "cursor")
+	stats("9223372036854775807", 1, 0, 0, 0, 0, "1", 0) // an age above 292 years
+	stats("-9223372036854775808", 1, 0, 0, 0, 0, "9223372036854775807", 0)
 	stats("1750000000300", 5, 4, 3, 1, 2)
-	stats("1750000000300", 5, 4, 3, 1, 2, "0", "paused", 1<<40)
+	stats("1750000000300", 5, 4, 3, 1, 2, "0", 7, "paused", 1<<40)
 	c, p := newPuppet(f)
 	q := c.Queue("emails")
 	f.Fuzz(func(t *testing.T, reply []byte) {
@@ -80,7 +80,7 @@ func FuzzStatsReply(f *testing.F) {
 		parts, _ := v.([]any)
 		s, err := q.Stats(t.Context())
 		require.Equal(t, 1, p.asked, "an answer that makes no sense is not asked for again")
-		require.Equal(t, len(parts) >= 7, err == nil, "%v", err)
+		require.Equal(t, len(parts) >= 8, err == nil, "%v", err)
 		if err != nil {
 			require.Zero(t, s)
 			return

@@ -145,6 +145,15 @@ func FuzzOptions(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, &want, got)
 
+		// What follows another job is what would have been enqueued.
+		before, err := q.prepare(t.Context(), Raw{"first", nil}, []Option{Then{Raw{"kind", []byte("p")}, opts}})
+		require.NoError(t, err)
+		first, err := record.Decode(before.record)
+		require.NoError(t, err)
+		next := q.follower(first.Then[0])
+		require.Equal(t, it.record, next.record)
+		require.Equal(t, it.how(1), next.how(1))
+
 		words := howPattern.FindStringSubmatch(it.how(0))
 		if words == nil {
 			require.False(t, waits || has(withUnique), "it says nothing only if there is nothing to say")

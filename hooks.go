@@ -38,7 +38,8 @@ type DeadEvent struct {
 	Reason DeadReason
 }
 
-// EnqueuedEvent is an attempt to enqueue, by this process.
+// EnqueuedEvent is an attempt to enqueue, by this process. Of a follow-up (Then) it is told
+// once that is enqueued, with the acknowledgement of its job; Err is ErrDuplicate at most.
 type EnqueuedEvent struct {
 	Enqueued // as Enqueue returns it
 	Kind     string

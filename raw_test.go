@@ -24,15 +24,18 @@ func TestPrepareMakesTheSameJob(t *testing.T) {
 	t.Parallel()
 	moment := time.Date(2030, 3, 1, 12, 0, 0, 1, time.UTC)
 	for name, tc := range map[string]struct{ call, typ []Option }{
-		"no options":                    {},
-		"all of the call":               {call: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Header{"a", "1"}, Unique{Key: "k", For: 7, Until: UntilStarted, OnDuplicate: RejectDuplicate}, Idempotency{Key: "i"}, Retain(time.Minute + 1), MaxAttempts(2), Timeout(NoTimeout), MaxCrashes(4), VisibilityTimeout(time.Second), Backoff{Steps: []time.Duration{1, 2}, Max: 9}}},
-		"all of the type":               {typ: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Unique{OnDuplicate: ReplaceWaiting}, Idempotency{"its", time.Hour}, Retain(time.Hour), MaxAttempts(2), Backoff{Factor: 2}}},
-		"a time":                        {call: []Option{At(moment)}, typ: []Option{Delay(time.Minute)}},
-		"a time long ago":               {call: []Option{At(time.Unix(0, 0))}},
-		"a delay of 0 over the type's":  {call: []Option{Delay(0), Priority(0)}, typ: []Option{Delay(time.Hour), Priority(9)}},
-		"the call's over the type's":    {call: []Option{Priority(1), Header{"a", "1"}, Unique{Key: "mine"}}, typ: []Option{Priority(2), Header{"a", "2"}, Header{"c", "3"}, Unique{Key: "its"}}},
-		"a pointer":                     {call: []Option{new(Priority(3))}},
-		"a zero policy":                 {call: []Option{MaxAttempts(0), Timeout(0), Backoff{}}},
+		"no options":                   {},
+		"all of the call":              {call: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Header{"a", "1"}, Unique{Key: "k", For: 7, Until: UntilStarted, OnDuplicate: RejectDuplicate}, Idempotency{Key: "i"}, Retain(time.Minute + 1), MaxAttempts(2), Timeout(NoTimeout), MaxCrashes(4), VisibilityTimeout(time.Second), Backoff{Steps: []time.Duration{1, 2}, Max: 9}}},
+		"all of the type":              {typ: []Option{Delay(time.Minute), Priority(3), ExpireIn(time.Hour), Header{"b", "2"}, Unique{OnDuplicate: ReplaceWaiting}, Idempotency{"its", time.Hour}, Retain(time.Hour), MaxAttempts(2), Backoff{Factor: 2}}},
+		"a time":                       {call: []Option{At(moment)}, typ: []Option{Delay(time.Minute)}},
+		"a time long ago":              {call: []Option{At(time.Unix(0, 0))}},
+		"a delay of 0 over the type's": {call: []Option{Delay(0), Priority(0)}, typ: []Option{Delay(time.Hour), Priority(9)}},
+		"the call's over the type's":   {call: []Option{Priority(1), Header{"a", "1"}, Unique{Key: "mine"}}, typ: []Option{Priority(2), Header{"a", "2"}, Header{"c", "3"}, Unique{Key: "its"}}},
+		"a pointer":                    {call: []Option{new(Priority(3))}},
+		"a zero policy":                {call: []Option{MaxAttempts(0), Timeout(0), Backoff{}}},
+		"follow-ups": {call: []Option{Then{choosy{8, []Option{Delay(time.Second), Unique{}, MaxAttempts(3)}}, []Option{Priority(2), Then{Raw{"last", nil}, nil}}}},
+			typ: []Option{Then{Raw{"not", nil}, nil}}},
+		"follow-ups of the type":        {typ: []Option{Then{Raw{"next", []byte("x")}, []Option{At(moment), Retain(time.Hour)}}, Then{&Raw{"too", nil}, nil}}},
 		"a header of Inject and a call": {call: []Option{Header{"trace", "call"}}},
 	} {
 		t.Run("with "+name, func(t *testing.T) {

@@ -56,6 +56,18 @@ func TestCallsAtTheirCapBesideABacklog(t *testing.T) {
 		}
 		cost(r, "redrive", maxCallRuns, 5, func(i int) { r.fire(redrives[i]) })
 		cost(r, "enqueue", maxCallItems, rounds, func(int) { r.fresh(maxCallItems) })
+		r = open(t)
+		fill(r, rounds*maxCallRuns)
+		for i := range holds {
+			got := r.lease(ask{n: maxCallRuns})
+			for j, job := range got.jobs {
+				holds[i][j] = hold{job.id, got.token}
+			}
+		}
+		cost(r, "finish of kept jobs", maxCallRuns, 5, func(i int) { r.must(all, r.finishShot("done", "", holds[i]...)) })
+		cost(r, "finish of followed jobs", maxCallRuns, 5, func(i int) {
+			r.fire(r.finishThen(0, "done", "", nil, []newJob{{rec(), ""}}, holds[5+i]...))
+		})
 	})
 }
 

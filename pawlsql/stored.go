@@ -151,7 +151,11 @@ func (t storedThen) option() pawl.Option {
 	if i := t.Options.Idempotency; i.Key != "" {
 		opts = append(opts, pawl.Idempotency{Key: i.Key, Window: time.Duration(i.Window)})
 	}
-	return pawl.Then{Args: pawl.Raw{Name: t.Kind, Payload: t.Payload}, Options: opts}
+	raw := pawl.Raw{Name: t.Kind}
+	if len(t.Payload) > 0 {
+		raw.Payload = t.Payload
+	}
+	return pawl.Then{Args: raw, Options: opts}
 }
 
 func checkUnique(u pawl.Unique) error {
