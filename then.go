@@ -115,7 +115,7 @@ func (q *queueState) follower(t record.Then) *item {
 	it.kind, it.priority = rec.Kind, rec.Priority
 	when, text, _ := strings.Cut(t.How, " ")
 	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || ms < 0 || ms > lastMilli {
+	if err != nil || ms < 0 || ms >= 1<<48 { // six bytes of a head
 		ms, when = 0, ""
 	}
 	switch {
