@@ -58,8 +58,8 @@ func (r *run) conclude(err error) (out *outcome) {
 		out.event = r.event(out.err)
 	}()
 	if err == nil {
-		if err = r.handedOn(); err == nil {
-			return r.done()
+		if out, err = r.succeed(); err == nil {
+			return out
 		}
 	}
 	switch cause := context.Cause(r.ctx); {
