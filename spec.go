@@ -49,7 +49,8 @@ func Cron(line string) Spec { return CronIn("UTC", line) }
 // So "30 2 * * *" in Europe/Berlin fires once on each day: at 03:00 on the day
 // on which 02:30 is skipped, and at the first of the two on the day on which
 // it comes twice. With "*" as the hour, or "*/1", it is the real time that
-// counts: "*/30 * * * *" fires every half hour, whatever the clock does.
+// counts: "*/30 * * * *" fires every half hour, whatever the clock does. Any
+// other hour is one of the day, "*/2" and "0-23" too.
 //
 // The zone is a name of the IANA database, as "Europe/Berlin". "Local" is
 // refused, since every worker has to compute the same time. The zones are

@@ -138,6 +138,6 @@ func TestGridIsExact(t *testing.T) {
 			return
 		}
 		require.NoError(t, err)
-		require.Equal(t, want, nanos(at))
+		require.Zero(t, want.Cmp(nanos(at)), "%v, want %v ns", at, want)
 	})
 }
