@@ -133,7 +133,7 @@ func (e *ear) refused(err error) {
 	warned := e.warned
 	e.warned = true
 	e.mu.Unlock()
-	if !warned {
+	if !warned && !errors.Is(err, redis.ErrClosed) {
 		e.client.log.Warn("pawl: SUBSCRIBE is refused, so that Wait asks again and again: see docs/security.md", "error", err)
 	}
 }

@@ -38,8 +38,8 @@ var (
 // Errors of inspection and control.
 var (
 	// ErrNotFound: there is no such job: it was never enqueued, or it has
-	// ended and is not kept; or no such schedule; or no such queue: it was never used,
-	// or it was destroyed. Nothing was changed.
+	// ended and is not kept; or no such schedule; or no such queue: it was never used, or
+	// it was destroyed. Nothing was changed.
 	ErrNotFound = errors.New("pawl: not found")
 	// ErrState: the job or the queue is not in a state the call applies to.
 	// Nothing was changed.

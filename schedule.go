@@ -86,7 +86,7 @@ const (
 func (q *Queue) Schedule(ctx context.Context, s ...Schedule) error {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
-	definitions, err := q.define(s)
+	definitions, err := q.define(ctx, s)
 	if err == nil {
 		err = q.register(ctx, definitions)
 	}
@@ -100,7 +100,7 @@ func (q *Queue) Schedule(ctx context.Context, s ...Schedule) error {
 func (q *Queue) SyncSchedules(ctx context.Context, s []Schedule) error {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
-	definitions, err := q.define(s)
+	definitions, err := q.define(ctx, s)
 	if err != nil {
 		return q.wrap("sync schedules", err)
 	}
@@ -134,13 +134,13 @@ func (q *Queue) Unschedule(ctx context.Context, id string) error {
 }
 
 // define is what is to be stored of schedules, by id.
-func (q *queueState) define(list []Schedule) (map[string]definition, error) {
+func (q *queueState) define(ctx context.Context, list []Schedule) (map[string]definition, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	definitions := map[string]definition{}
+	plain, definitions := q.callerless(), map[string]definition{}
 	for _, s := range list {
-		d, err := q.definition(s)
+		d, err := plain.definition(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("schedule %.140q: %w", s.ID, err)
 		}
@@ -155,7 +155,7 @@ func (q *queueState) define(list []Schedule) (map[string]definition, error) {
 	return definitions, nil
 }
 
-func (q *queueState) definition(s Schedule) (definition, error) {
+func (q *queueState) definition(ctx context.Context, s Schedule) (definition, error) {
 	if err := checkScheduleID(s.ID); err != nil {
 		return definition{}, err
 	}
@@ -170,15 +170,7 @@ func (q *queueState) definition(s Schedule) (definition, error) {
 	case s.Missed == MissedAll && s.Overlap == OverlapSkip:
 		return definition{}, invalidf("MissedAll with OverlapSkip: of the jobs that were missed all but the first would be skipped; give MissedOnce")
 	}
-	payload, err := q.encodeArgs(s.Args)
-	if err != nil {
-		return definition{}, err
-	}
-	var own []Option
-	if o, ok := s.Args.(Optioner); ok {
-		own = o.JobOptions()
-	}
-	set, err := resolve(s.Options, own)
+	raw, set, err := q.draft(ctx, s.Args, s.Options)
 	switch {
 	case err != nil:
 		return definition{}, err
@@ -189,7 +181,15 @@ func (q *queueState) definition(s Schedule) (definition, error) {
 	case s.Overlap == OverlapSkip:
 		set.unique = &Unique{Key: overlapKey(s.ID)}
 	}
-	return q.defined(s, Raw{s.Args.Kind(), payload}, set), nil
+	return q.defined(s, raw, set), nil
+}
+
+// callerless is the queue for jobs that nobody enqueues in person: there is no context
+// for Config.Inject, whose headers would also make each process's definition another.
+func (q *queueState) callerless() *queueState {
+	c := q.client
+	return &queueState{name: q.name, keys: q.keys, client: &Client{rdb: c.rdb, namespace: c.namespace, codec: c.codec,
+		log: c.log, hooks: c.hooks, max: c.max, retention: c.retention}}
 }
 
 // defined is the definition of a schedule that was checked.
