@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/pawlq/pawl/internal/jobid"
 )
 
 // The bounds of one script call (DESIGN: every call bounded).
@@ -333,9 +331,6 @@ func (b *batcher) fill(c *call, l *lane, seq string, groups []*group) {
 	}
 }
 
-// maxMicros is 2^53, above which two numbers of Lua are one; see enqueue.lua.
-const maxMicros = 1 << 53
-
 // read turns the script's answer into the items' results.
 func (b *batcher) read(c *call, groups []*group) error {
 	text, err := c.text()
@@ -347,30 +342,18 @@ func (b *batcher) read(c *call, groups []*group) error {
 
 // readAdded reads what a script that adds jobs says of them.
 func readAdded(script, text string, groups []*group) error {
-	parts := strings.Split(text, " ")
-	us, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil || len(parts) < 2 || us < 0 || us > maxMicros {
+	a, err := readEnqueue(strings.Split(text, " "))
+	if err != nil {
 		return fmt.Errorf("%w: script %s answered %q", ErrUnconfirmed, script, text)
 	}
-	marks, holders := parts[1], parts[2:]
 	for _, g := range groups {
 		for _, it := range g.items {
-			it.result.Queue = it.queue
-			switch {
-			case strings.HasPrefix(marks, "."):
-				it.result.ID = jobid.FromParts(us, it.low)
-				us++
-			case (strings.HasPrefix(marks, "d") || strings.HasPrefix(marks, "r")) && len(holders) > 0 && it.unique != nil:
-				it.result.Duplicate, it.result.Replaced = true, marks[0] == 'r'
-				it.result.ID, _ = jobid.FromText(holders[0])
-				holders = holders[1:]
-			default:
+			if !a.give(it) {
 				return fmt.Errorf("%w: script %s answered %q for other jobs", ErrUnconfirmed, script, text)
 			}
-			marks = marks[1:]
 		}
 	}
-	if marks != "" || len(holders) > 0 {
+	if !a.over() {
 		return fmt.Errorf("%w: script %s answered %q for fewer jobs", ErrUnconfirmed, script, text)
 	}
 	return nil

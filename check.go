@@ -29,7 +29,7 @@ const checkPage = 100
 // for operators, not for a health check. The workers mend most of what it finds.
 // It changes nothing, and lasts until ctx ends, if that has no deadline as long
 // as it takes. With an error, what was found before it is returned too.
-// ErrNotFound: it found nothing, and the queue never had a job or a worker.
+// ErrNotFound: it found nothing, and the queue was never used.
 func (q *Queue) Check(ctx context.Context) ([]Violation, error) {
 	if q.err != nil {
 		return nil, q.wrap("check", q.err)
@@ -59,7 +59,7 @@ func (c *checker) walk() error {
 	}
 	k := &c.q.keys
 	return errors.Join(
-		c.uniques(uniques), c.marks(marks),
+		c.uniques(uniques), c.marks(marks), c.schedules(),
 		c.stream(node, k.jobs), c.stream(node, k.dead),
 		c.scan(k.held, func(cursor uint64) ([]string, uint64, error) {
 			return node.HScan(c.ctx, k.held, cursor, "", checkPage).Result()

@@ -147,6 +147,9 @@ type queueState struct {
 	batch  batcher
 	lobby  lobby
 
+	tickMu   sync.Mutex
+	tickings map[*ticking]bool // of running workers
+
 	listAt atomic.Int64 // when to put it on the list of queues again, unix ms; see enlist
 }
 

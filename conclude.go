@@ -16,7 +16,7 @@ import (
 type outcome struct {
 	run     *run
 	verb    verb
-	counter string        // settle: done, skipped, discarded, cancelled; retry: retried, snoozed
+	counter string        // settle: done, canary, skipped, discarded, cancelled; retry: retried, snoozed
 	delay   time.Duration // retry
 	record  []byte        // retry: the new record; bury: the post-mortem; finish: what is kept
 	result  []byte        // settle: encoded; nil if there is none
@@ -58,8 +58,8 @@ func (r *run) conclude(err error) (out *outcome) {
 		out.event = r.event(out.err)
 	}()
 	if err == nil {
-		if err = r.handedOn(); err == nil {
-			return r.done()
+		if out, err = r.succeed(); err == nil {
+			return out
 		}
 	}
 	switch cause := context.Cause(r.ctx); {
@@ -238,7 +238,7 @@ func (o *outcome) stored(c *Client) {
 	switch o.verb {
 	case verbSettle, verbFinish:
 		switch o.counter {
-		case "done":
+		case "done", canaryCounter:
 			c.hooks.done(ctx, o.event)
 		case "skipped":
 			c.hooks.skipped(ctx, o.event)

@@ -60,9 +60,9 @@ func (f *DeadFilter) span(top string) (from, to string) {
 // List walks the dead jobs that match, in the order of their deaths, in pages.
 // It ends with those that were dead when it began. Jobs that are redriven or
 // deleted meanwhile may or may not be seen; none is seen twice. An error ends
-// the walk: ErrInvalid, a filter that nothing can match; ErrNotFound, the queue
-// never had a job or a worker. Each page waits no longer than ctx, or 5 s if ctx
-// has no deadline.
+// the walk: ErrInvalid, a filter that nothing can match; ErrNotFound, the
+// queue was never used. Each page waits no longer than ctx, or 5 s if ctx has no
+// deadline.
 func (d *DeadLetters) List(ctx context.Context, f DeadFilter) iter.Seq2[DeadJob, error] {
 	return func(yield func(DeadJob, error) bool) {
 		err := d.match(ctx, f, func(page []deadEntry) (more bool, err error) {

@@ -42,7 +42,7 @@ func (d *DeadLetters) Get(ctx context.Context, id ID) (DeadJob, error) {
 }
 
 // Delete removes dead jobs for good and returns how many. Ids that are not dead
-// are skipped; those of a queue that never had a job or a worker are ErrNotFound.
+// are skipped; those of a queue that was never used are ErrNotFound.
 // Purge removes all that match. After an error the count is of what was removed
 // for certain; ErrUnconfirmed, and up to 500 more may be.
 func (d *DeadLetters) Delete(ctx context.Context, ids ...ID) (int, error) {

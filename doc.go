@@ -100,6 +100,9 @@
 //     is one less.
 //   - [Delay], [At]: asynq's ProcessIn and ProcessAt, River's ScheduledAt,
 //     Sidekiq's perform_in and perform_at.
+//   - [Schedule]: asynq's Scheduler and PeriodicTaskManager, BullMQ's job scheduler,
+//     River's PeriodicJob, Sidekiq Enterprise's periodic jobs. Its tick is what
+//     others call a firing, an occurrence or a fire time.
 //   - [Args], kind: asynq's task type, BullMQ's job name, Sidekiq's worker class.
 //   - [Handle]: asynq's ServeMux, River's AddWorker.
 //   - [Queues], [Weights]: the queues map of asynq's Config. For its
@@ -113,6 +116,7 @@
 // docs/testing.md: how to test code that enqueues and code that handles.
 // docs/retries.md: how retries work, and how to choose them and the timeouts.
 // docs/dead-letters.md: what to do about dead jobs.
+// docs/scheduling.md: recurring jobs, missed times, overlaps; the canary.
 // docs/operations.md: what to call on the first bad day.
 // docs/performance.md: where the time goes.
 // docs/failure-modes.md: what breaks, what pawl does then, and the test of each.

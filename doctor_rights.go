@@ -57,13 +57,13 @@ return said
 var (
 	workProbes = []string{
 		"DEL KEY", "GET KEY", "HDEL KEY f", "HEXISTS KEY f", "HGET KEY f", "HINCRBY KEY f 1", "HLEN KEY", "HMGET KEY f",
-		"HRANDFIELD KEY", "HSCAN KEY 0", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1", "PEXPIREAT KEY 1", "PUBLISH KEY m", "SET KEY v", "TIME",
+		"HRANDFIELD KEY", "HSCAN KEY 0", "HSET KEY f v", "LLEN KEY", "LPUSH KEY v", "PEXPIRE KEY 1", "PEXPIREAT KEY 1", "PTTL KEY", "PUBLISH KEY m", "SET KEY v", "TIME",
 		"XADD KEY * f v", "XDEL KEY 1-1", "XLEN KEY", "XRANGE KEY - +", "XREVRANGE KEY + -", "ZADD KEY 1 m", "ZCARD KEY",
 		"ZCOUNT KEY 0 1", "ZMSCORE KEY m", "ZRANGE KEY 0 1", "ZRANGEBYSCORE KEY 0 1", "ZREM KEY m", "ZSCAN KEY 0",
 		"ZSCORE KEY m",
 	}
 	lookProbes = []string{
-		"EXISTS KEY", "HGETALL KEY", "PTTL KEY", "SCAN 0 COUNT 1", "UNLINK KEY", "XREAD STREAMS KEY 0-0",
+		"EXISTS KEY", "HGETALL KEY", "SCAN 0 COUNT 1", "UNLINK KEY", "XREAD STREAMS KEY 0-0",
 	}
 	workListProbes = []string{"SADD KEY m"} // of the list of queues
 	lookListProbes = []string{"SMEMBERS KEY", "SREM KEY m"}

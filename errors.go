@@ -24,7 +24,8 @@ var (
 	// the holder is as it was.
 	ErrDuplicate = errors.New("pawl: duplicate")
 	// ErrFull: Redis has no memory left. Nothing was enqueued. Jobs that wait
-	// can still be run, and room comes back as they end.
+	// can still be run, and room comes back as they end. Of Schedule also: the queue
+	// has as many schedules as it may.
 	ErrFull = errors.New("pawl: full")
 	// ErrUnconfirmed: the connection failed or the context ended after the
 	// call was sent. The job may have been enqueued, once at most. Enqueue
@@ -37,8 +38,8 @@ var (
 // Errors of inspection and control.
 var (
 	// ErrNotFound: there is no such job: it was never enqueued, or it has
-	// ended and is not kept; or no such queue: it was never used, or it was destroyed. Nothing
-	// was changed.
+	// ended and is not kept; or no such schedule; or no such queue: it was never used, or
+	// it was destroyed. Nothing was changed.
 	ErrNotFound = errors.New("pawl: not found")
 	// ErrState: the job or the queue is not in a state the call applies to.
 	// Nothing was changed.

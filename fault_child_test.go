@@ -52,6 +52,8 @@ func child(words string) {
 	pawl.Handle(w, func(ctx context.Context, job *pawl.Job[note]) error {
 		fmt.Println("started", job.Args.N)
 		switch {
+		case what == "ticks":
+			fmt.Println("tick", job.ScheduledAt.UnixMilli(), job.ID)
 		case what == "hang":
 			<-ctx.Done()
 			fmt.Println("cause", context.Cause(ctx))

@@ -249,10 +249,26 @@ func everyVerb(t *testing.T, f *faulty) {
 	redistest.Eventually(t, "it is cancelled", func(context.Context) bool { return f.Total(t, "q").Cancelled == 2 })
 	require.NoError(t, q.Pause(ctx, time.Hour))
 	require.NoError(t, q.Resume(ctx))
+	fireSome(t, ctx, q)
 	shutdown(t, f, stop)
 	behindOthers(t, ctx, f)
 	look(t, ctx, f, q)
 	redriveAndClear(t, ctx, f, q)
+}
+
+// fireSome has schedules come, fire and go.
+func fireSome(t *testing.T, ctx context.Context, q *pawl.Queue) {
+	t.Helper()
+	every := pawl.Schedule{ID: "s", When: pawl.Every(time.Second), Args: note{20}, Overlap: pawl.OverlapSkip}
+	require.NoError(t, q.Schedule(ctx, every, pawl.Schedule{ID: "other", When: pawl.Cron("0 0 1 1 *"), Args: note{21}}))
+	redistest.Eventually(t, "it fires", func(ctx context.Context) bool {
+		infos, err := q.Schedules(ctx)
+		return err == nil && infos[1].Fired > 0
+	})
+	require.NoError(t, q.PauseSchedule(ctx, "s"))
+	_, err := q.Trigger(ctx, "s")
+	require.NoError(t, err)
+	require.NoError(t, q.SyncSchedules(ctx, nil))
 }
 
 // shutdown gives a running job back.

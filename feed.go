@@ -46,6 +46,7 @@ type feed struct {
 
 	claims  claimer // of idempotency keys
 	courier courier // of progress
+	ticks   ticking // of schedules
 	mending mending // of upkeep alone
 }
 
@@ -72,6 +73,7 @@ func newFeed(w *Worker, index int, q *queueState) *feed {
 	f.extender.lane = newLane(&q.keys)
 	f.claims.feed, f.claims.stop = f, make(chan struct{})
 	f.courier.feed, f.courier.lane = f, newLane(&q.keys)
+	f.ticks.feed = f
 	return f
 }
 
@@ -112,8 +114,10 @@ func (f *feed) asking(answers int) bool {
 	return f.hungry && !f.draining && f.answers == answers
 }
 
-// drain stops leasing. With quit, loop ends at once, whatever is left.
+// drain stops leasing and firing schedules. With quit, loop ends at once, whatever is
+// left.
 func (f *feed) drain(quit bool) {
+	f.ticks.stop()
 	f.mu.Lock()
 	f.draining, f.quitting = true, f.quitting || quit
 	f.mu.Unlock()

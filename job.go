@@ -97,6 +97,12 @@ type RawJob struct {
 	DueAt      time.Time // when it could first have run; queue latency counts from here
 	LastError  string    // of the attempt before; "" on the first
 
+	// Schedule is the ID of the Schedule that made the job, and ScheduledAt the time
+	// for which it did, in UTC, however late the job was enqueued. No two jobs of a
+	// schedule have the same, but by Trigger. Both are zero for other jobs.
+	Schedule    string
+	ScheduledAt time.Time
+
 	// Run is the fencing token: it rises with every lease of the job. Give it
 	// to a resource that can refuse an older one.
 	Run int64

@@ -22,6 +22,10 @@ type keyspace struct {
 	done   string // hash: id -> record of a job that is over and kept
 	doneAt string // sorted set: the same ids, by the ms until which they are kept
 
+	schedules      string // hash: id of a schedule -> its definition
+	scheduleTimes  string // sorted set: ids of schedules, by the ms of the next tick
+	scheduleStates string // hash: id of a schedule -> its state
+
 	minutes string // hash: the counters at the start of each minute of a day
 	workers string // sorted set: tags of live workers, by last beat
 	info    string // hash: tag -> what a worker says of itself
@@ -35,6 +39,7 @@ func newKeyspace(namespace, queue string) keyspace {
 		jobs: p + "jobs", held: p + "held", due: p + "due", prio: p + "prio",
 		leases: p + "leases", runs: p + "runs", dead: p + "dead", index: p + "dead:index",
 		meta: p + "meta", wake: p + "wake", prefix: p, done: p + "done", doneAt: p + "done:at",
+		schedules: p + "schedules", scheduleTimes: p + "schedules:at", scheduleStates: p + "schedules:state",
 		minutes: p + "minutes", workers: p + "workers", info: p + "workers:info",
 	}
 }
@@ -56,7 +61,8 @@ func (k *keyspace) ended() string { return k.prefix + "ended" }
 
 // fixed is every key of the queue whose name is known beforehand.
 func (k *keyspace) fixed() []string {
-	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, k.workers, k.info, k.done, k.doneAt}
+	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs, k.dead, k.index, k.meta, k.minutes, k.wake, k.workers, k.info,
+		k.done, k.doneAt, k.schedules, k.scheduleTimes, k.scheduleStates}
 }
 
 // living are the keys that a living job can be in, and then others.

@@ -108,6 +108,8 @@ func validKind(kind string) error {
 		return invalidf("the kind %.40q… has %d bytes: use at most %d", kind, len(kind), maxKind)
 	case !utf8.ValidString(kind):
 		return invalidf("the kind %q is not UTF-8: use text", kind)
+	case kind == canaryName:
+		return invalidf("the kind %q is that of canaries, which workers run by themselves: choose another", kind)
 	}
 	for _, r := range kind {
 		if unicode.IsControl(r) {

@@ -57,7 +57,7 @@ const listPage = 250
 // or are rescheduled meanwhile may or may not be; none is seen twice, for which
 // it remembers the ids that it has passed, and each is as it stood when its page
 // was read. An error ends the walk: ErrInvalid for another state or a filter that
-// nothing can match, ErrNotFound if the queue never had a job or a worker. Each
+// nothing can match, ErrNotFound if the queue was never used. Each
 // page waits no longer than ctx, or 5 s if ctx has no deadline.
 func (q *Queue) List(ctx context.Context, s State, f Filter) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {

@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 import (
@@ -198,7 +200,7 @@ func (x *modelMachine) pause() error {
 	}
 	x.say("%d ms: %s", ms, want)
 	k := &x.q.keys
-	return x.ask(x.lane(x.lanes, "pause"), "pause", want, []string{k.meta, k.wake, laneKey, k.jobs, k.held, k.dead, k.workers}, ms)
+	return x.ask(x.lane(x.lanes, "pause"), "pause", want, []string{k.meta, k.wake, laneKey, k.jobs, k.held, k.dead, k.workers, k.schedules}, ms)
 }
 
 // list walks each source of waiting jobs in small pages and compares the order.

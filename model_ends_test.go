@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 // The verbs of a holder. Each takes refs as one call has them and returns a

@@ -21,7 +21,7 @@ const pausedForever = lastMilli
 // ExpireIn is counted on.
 //
 // Errors: ErrInvalid for another negative d or one above 100 years; ErrNotFound
-// if there never was a job or a worker of this queue, so that a slip of the pen
+// if this queue was never used, so that a slip of the pen
 // does not pass for a pause; ErrUnconfirmed, and it may be paused.
 func (q *Queue) Pause(ctx context.Context, d time.Duration) error {
 	ms := ceilMillis(d)
@@ -45,7 +45,7 @@ func (q *Queue) setPause(ctx context.Context, ms int64) error {
 		return q.err
 	}
 	k := &q.keys
-	word, err := q.call(ctx, scriptPause, []string{k.meta, k.wake, laneKey, k.jobs, k.held, k.dead, k.workers}, ms)
+	word, err := q.call(ctx, scriptPause, []string{k.meta, k.wake, laneKey, k.jobs, k.held, k.dead, k.workers, k.schedules}, ms)
 	if err == nil && word == "missing" {
 		err = q.missing()
 	}
@@ -54,17 +54,17 @@ func (q *Queue) setPause(ctx context.Context, ms int64) error {
 
 // missing is the error of a call to a queue that nobody has used.
 func (q *queueState) missing() error {
-	return fmt.Errorf("%w: queue %q never had a job or a worker, or was destroyed", ErrNotFound, q.name)
+	return fmt.Errorf("%w: queue %q never had a job, a worker or a schedule, or was destroyed", ErrNotFound, q.name)
 }
 
-// exist is nil if the queue has ever had a job or a worker.
+// exist is nil if the queue has ever had a job, a worker or a schedule.
 func (q *queueState) exist(ctx context.Context) error {
 	if q.err != nil {
 		return q.err
 	}
 	k := &q.keys
 	n, err := await(ctx, q.client.rdb, func(ctx context.Context) (int64, error) {
-		return q.client.rdb.Exists(ctx, k.meta, k.jobs, k.held, k.dead, k.workers).Result()
+		return q.client.rdb.Exists(ctx, k.meta, k.jobs, k.held, k.dead, k.workers, k.schedules).Result()
 	})
 	if err == nil && n == 0 {
 		err = q.missing()

@@ -18,8 +18,8 @@ import (
 //
 // It works in steps of up to 500 jobs, each whole, until it is done or ctx ends;
 // the jobs of the steps before an error are gone, and counted. Errors:
-// ErrInvalid, StateRunning, another state or a filter that nothing can match; ErrNotFound if the queue never had
-// a job or a worker; ErrUnconfirmed, and up to 500 jobs more may be gone.
+// ErrInvalid, StateRunning, another state or a filter that nothing can match; ErrNotFound if the
+// queue was never used; ErrUnconfirmed, and up to 500 jobs more may be gone.
 func (q *Queue) Purge(ctx context.Context, s State, f Filter) (int64, error) {
 	if s == StateRunning {
 		return 0, q.wrap("purge", invalidf("running jobs are not purged: end each by Cancel"))
@@ -76,8 +76,8 @@ func (q *queueState) erase(ctx context.Context, s State, jobs []JobInfo) (int, e
 //
 // The last part looks at every key of the server, as Check does. Errors:
 // ErrState while jobs run, and nothing was deleted; ErrNotFound if the queue
-// never had a job or a worker. Any other: it may be deleted in part; call it
-// again until it is ErrNotFound.
+// was never used. Any other: it may be deleted in part; call it again until it is
+// ErrNotFound.
 func (q *Queue) Destroy(ctx context.Context) error {
 	return q.wrap("destroy", q.destroy(ctx))
 }
@@ -87,7 +87,8 @@ func (q *Queue) destroy(ctx context.Context) error {
 		return q.err
 	}
 	k := &q.keys
-	word, err := q.call(ctx, scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info, k.done, k.doneAt))
+	word, err := q.call(ctx, scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info,
+		k.done, k.doneAt, k.schedules, k.scheduleTimes, k.scheduleStates))
 	switch {
 	case err != nil:
 		return err

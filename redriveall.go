@@ -32,7 +32,7 @@ type Redrive struct {
 // so that it can be made again. Several at once move each job once. A report
 // whose DiedAgain has come to StopAfter is of a redrive that was stopped.
 //
-// Errors: ErrInvalid, also of a filter that nothing can match; ErrNotFound if the queue never had a job or a worker;
+// Errors: ErrInvalid, also of a filter that nothing can match; ErrNotFound if the queue was never used;
 // ErrFull; ErrUnconfirmed, and some more may have been moved than the report
 // says; the context's; and, once all others were moved, that of a RefusedRedrive.
 func (d *DeadLetters) RedriveAll(ctx context.Context, f DeadFilter, how Redrive) (RedriveReport, error) {

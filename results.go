@@ -80,15 +80,24 @@ func (j *RawJob) SetResult(v any) {
 	j.staged.result, j.staged.given = v, true
 }
 
-// done is the outcome of a run whose handler has returned nil.
-func (r *run) done() *outcome {
+// succeed is the outcome of a run whose handler has returned nil, or why the run has
+// failed all the same. What follows in other queues is enqueued last of all: by then
+// nothing of this run can fail any more.
+func (r *run) succeed() (*outcome, error) {
 	result, err := r.result()
 	if err != nil {
-		return r.bury(ReasonPermanent, err, true)
+		return nil, Permanent(err)
+	}
+	if err := r.handedOn(); err != nil {
+		return nil, err
 	}
 	r.staged.mu.Lock()
 	defer r.staged.mu.Unlock()
-	return &outcome{run: r, verb: verbSettle, counter: "done", result: result, then: r.followers()}
+	counter := "done"
+	if r.rec.Kind == canaryName {
+		counter = canaryCounter
+	}
+	return &outcome{run: r, verb: verbSettle, counter: counter, result: result, then: r.followers()}, nil
 }
 
 // result is the staged result, encoded, or nil: there is none, or nobody to see it.

@@ -178,10 +178,13 @@ func (w *Worker) policy() policy {
 func rawJob(q *queueState, id ID, rec *record.Record) *RawJob {
 	j := &RawJob{ID: id, Queue: q.name, Kind: rec.Kind, Payload: rec.Payload, Headers: rec.Headers,
 		Attempt: rec.Attempts + 1, MaxAttempts: rec.MaxAttempts, Crashes: rec.Crashes, Redrives: rec.Redrives,
-		EnqueuedAt: jobid.Time(id), idempotency: idempotencyOf(rec), client: q.client, log: q.client.log}
+		EnqueuedAt: jobid.Time(id), Schedule: rec.Schedule, idempotency: idempotencyOf(rec), client: q.client, log: q.client.log}
 	j.DueAt = j.EnqueuedAt
 	if rec.Due > 0 {
 		j.DueAt = time.UnixMilli(rec.Due)
+	}
+	if rec.Tick > 0 {
+		j.ScheduledAt = time.UnixMilli(rec.Tick).UTC()
 	}
 	if n := len(rec.Failures); n > 0 {
 		j.LastError = rec.Failures[n-1].Text

@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 import (
@@ -32,12 +34,13 @@ func (r *rig) rescheduleShot(ms int64, id string) shot {
 
 func (r *rig) pauseShot(ms int64) shot {
 	k := &r.k
-	return shot{scriptPause, []string{k.meta, k.wake, laneKey, k.jobs, k.held, k.dead, k.workers}, []any{ms}}
+	return shot{scriptPause, []string{k.meta, k.wake, laneKey, k.jobs, k.held, k.dead, k.workers, k.schedules}, []any{ms}}
 }
 
 func (r *rig) destroyShot() shot {
 	k := &r.k
-	return shot{scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info, k.done, k.doneAt), nil}
+	return shot{scriptDestroy, append(k.living(k.dead, k.index, k.meta, k.minutes, k.wake, laneKey), k.workers, k.info,
+		k.done, k.doneAt, k.schedules, k.scheduleTimes, k.scheduleStates), nil}
 }
 
 func (r *rig) freeShot(uniques ...string) shot {
@@ -51,7 +54,7 @@ func (r *rig) freeShot(uniques ...string) shot {
 // The reads and the beat have no lane.
 
 func (r *rig) beatCall(tag, said string) *call {
-	return &call{script: scriptBeat, keys: []string{r.k.workers, r.k.info}, args: []any{tag, said}}
+	return &call{script: scriptBeat, keys: []string{r.k.workers, r.k.info, r.k.scheduleTimes}, args: []any{tag, said}}
 }
 
 func (r *rig) listCall(source, score, id string, ids ...any) *call {
@@ -70,6 +73,7 @@ func (r *rig) reads() map[string]*call {
 		"list running": r.listCall("running", "", "", "1750000000000000-9223372036854775808"),
 		"workers":      {script: scriptWorkers, keys: []string{k.workers, k.info}},
 		"minutes":      {script: scriptMinutes, keys: []string{k.meta, k.minutes}},
+		"schedules":    r.q.scheduleCall("all", 0),
 		"stats":        {script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}},
 	}
 }

@@ -53,6 +53,10 @@ var (
 	scriptForget     = loadScript("forget")
 	scriptWorkers    = loadScript("workers")
 	scriptProgress   = loadScript("progress")
+
+	scriptSchedule  = loadScript("schedule")
+	scriptSchedules = loadScript("schedules")
+	scriptTick      = loadScript("tick")
 )
 
 // loadScript puts the files named by "-- include:" lines in the place of those

@@ -61,6 +61,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	go func() { loops.Wait(); close(loopsEnded) }()
 	go func() { reads.Wait(); close(readsEnded) }()
 
+	if !w.timeless {
+		for _, f := range w.feeds {
+			f.ticks.start()
+		}
+	}
 	keeping, stopKeeping := context.WithCancel(w.base)
 	upkeepEnded := make(chan struct{})
 	go func() { defer close(upkeepEnded); w.upkeep(keeping) }()
@@ -83,6 +88,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for _, f := range w.feeds {
 		closing.Go(f.claims.close)
 		closing.Go(f.courier.close)
+		closing.Go(f.ticks.close)
 	}
 	closing.Wait()
 	close(stopPulse)
@@ -125,6 +131,7 @@ func (f *feed) keep(loop func()) {
 // prepare is what can only be known once the handlers are.
 func (w *Worker) prepare(ctx context.Context) {
 	w.base = context.WithoutCancel(ctx)
+	w.handlers[canaryName] = &handler{run: runCanary}
 	w.runners = newRunners((*run).execute)
 	w.flights = newRunners((*track).carry)
 	w.leastCrashes = w.cfg.MaxCrashes

@@ -20,7 +20,10 @@ type Stats struct {
 	// OldestReady is the age of the oldest job that could run now, since it
 	// could: the latency a new job will see. 0 if no job is ready.
 	OldestReady time.Duration
-	Total       Counters
+	// LastCanary is when a canary last went through, by the server's clock; zero if
+	// none ever has. See Queue.Canary.
+	LastCanary time.Time
+	Total      Counters
 }
 
 // Depth is what waits: ready, delayed and parked.
@@ -57,6 +60,9 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		field, _ := parts[i].(string)
 		value, _ := parts[i+1].(string)
 		s.Total.set(field, value)
+		if ms := number(i + 1); field == "canary" && ms > 0 {
+			s.LastCanary = time.UnixMilli(ms).UTC()
+		}
 		if until := number(i + 1); field == "paused" && until > now {
 			s.Paused = true
 			if until < pausedForever {

@@ -71,15 +71,15 @@ func TestFilesAreShort(t *testing.T) {
 	require.LessOrEqual(t, own[len(own)/2], medianLines, "the median of the library's files")
 }
 
-// TestTheLibraryNeedsTwoModules holds what an importer of pawl compiles to
-// go-redis and uuid, and to what these two need themselves.
-func TestTheLibraryNeedsTwoModules(t *testing.T) {
+// TestTheLibraryNeedsThreeModules holds what an importer of pawl compiles to
+// go-redis, uuid and cron, and to what these three need themselves.
+func TestTheLibraryNeedsThreeModules(t *testing.T) {
 	t.Parallel()
-	allowed := modules(t, "github.com/redis/go-redis/v9", "github.com/google/uuid")
+	allowed := modules(t, "github.com/redis/go-redis/v9", "github.com/google/uuid", "github.com/robfig/cron/v3")
 	allowed["github.com/pawlq/pawl"] = true
 	for module := range modules(t, ".") {
 		if !allowed[module] {
-			t.Errorf("the root package needs %s; what needs more than go-redis and uuid belongs in a nested module", module)
+			t.Errorf("the root package needs %s; what needs more than go-redis, uuid and cron belongs in a nested module", module)
 		}
 	}
 }

@@ -58,6 +58,7 @@ func (w *Worker) copied() *Worker {
 		}
 	}
 	maps.Copy(c.handlers, w.handlers)
+	c.timeless = true
 	c.errs = slices.Clone(w.errs)
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // ran collects the numbers of the notes that were run, in order.
@@ -381,4 +382,52 @@ func TestAFollowUpWhoseKeyIsOfAWrongTypeIsEnqueuedAllTheSame(t *testing.T) {
 		e.Run(w, "done", 2)
 		require.NoError(t, e.Redis.Del(t.Context(), "pawl:{q}:unique:k").Err())
 	})
+}
+
+// A result that cannot be stored is found before anything is handed on.
+func TestNothingIsHandedOnByARunThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		q := e.Queue("q")
+		put(t, q, 1, retained)
+		w := e.Worker("q", pawl.WorkerConfig{})
+		pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
+			job.ThenOn("other", note{2})
+			job.SetResult(func() {})
+			return nil
+		})
+		e.Run(w, "dead", 1)
+		s, err := e.Queue("other").Stats(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, s)
+	})
+}
+
+// A run whose lease was lost hands nothing on, though its handler returns nil.
+func TestNothingIsHandedOnByARunThatLostItsLease(t *testing.T) {
+	t.Parallel()
+	f := behindProxy(t, redistest.Start(t), 0)
+	f.put(t, "q", 1)
+	w := f.Worker("q", pawl.WorkerConfig{VisibilityTimeout: 300 * time.Millisecond})
+	pawl.Handle(w, func(ctx context.Context, job *pawl.Job[note]) error {
+		job.Then(note{2})
+		job.ThenOn("other", note{3})
+		f.Proxy.Blackhole(true)
+		<-ctx.Done()
+		require.ErrorIs(t, context.Cause(ctx), pawl.ErrLeaseLost)
+		f.Proxy.Blackhole(false)
+		f.Proxy.CutAll()
+		return nil
+	})
+	other, err := pawl.NewWorker(f.past, pawl.WorkerConfig{Queues: pawl.Queues("q"), VisibilityTimeout: time.Second})
+	require.NoError(t, err)
+	pawl.Handle(other, func(context.Context, *pawl.Job[note]) error { return nil })
+	stop := f.Start(w)
+	f.Log.Wait(t, "lost", 1)
+	_ = stop() // it may have leased the job again, and gives it back
+	end := f.Start(other)
+	redistest.Eventually(t, "the job is done, by the other", func(context.Context) bool { return f.Total(t, "q").Done == 1 })
+	require.NoError(t, end())
+	require.EqualValues(t, 1, f.Total(t, "q").Enqueued)
+	require.Zero(t, f.Total(t, "other"))
 }

@@ -17,7 +17,8 @@ const (
 )
 
 // upkeep is what a worker does beside its work, until ctx ends: it shows that it
-// lives, mends what was broken, and lets go the dead jobs whose time is over. Nothing depends on it, so
+// lives, and hears when schedules are to fire, mends what was broken, and lets go the
+// dead jobs whose time is over. Nothing depends on it, so
 // that a call which fails waits for the next time; outages are told elsewhere.
 func (w *Worker) upkeep(ctx context.Context) {
 	started, draining := time.Now(), w.draining
@@ -32,7 +33,7 @@ func (w *Worker) upkeep(ctx context.Context) {
 			select {
 			case <-retired:
 				retired = make(chan struct{})
-				go w.retire(ctx, retired) // the beats do not wait for its hooks
+				go w.retire(ctx, retired, beats > 0) // the beats do not wait for its hooks
 			default:
 			}
 		}
@@ -70,6 +71,7 @@ func (w *Worker) beat(ctx context.Context, started time.Time) {
 		return string(said)
 	})
 	for i, f := range w.feeds {
+		f.ticks.heard(calls[i])
 		if calls[i].err == nil && ctx.Err() == nil {
 			f.q.enlist()
 		}
@@ -81,7 +83,7 @@ func (w *Worker) tell(said func(*feed) string) []*call {
 	calls := make([]*call, len(w.feeds))
 	for i, f := range w.feeds {
 		k := &f.q.keys
-		calls[i] = &call{script: scriptBeat, keys: []string{k.workers, k.info}, args: []any{w.tag, said(f)}}
+		calls[i] = &call{script: scriptBeat, keys: []string{k.workers, k.info, k.scheduleTimes}, args: []any{w.tag, said(f)}}
 	}
 	attempt(context.Background(), w.client.rdb, calls...)
 	return calls
@@ -106,11 +108,15 @@ func (w *Worker) farewell(upkeepEnded <-chan struct{}) {
 }
 
 // retire mends the queues of the worker, and lets go what they no longer keep: dead
-// jobs, and those that are over.
-func (w *Worker) retire(ctx context.Context, done chan<- struct{}) {
+// jobs, and those that are over. Their schedules can wait for a minute: a fleet that
+// starts has enough to ask for.
+func (w *Worker) retire(ctx context.Context, done chan<- struct{}, schedules bool) {
 	defer close(done)
 	for _, f := range w.feeds {
 		f.mend(ctx)
+		if schedules {
+			f.mendSchedules(ctx)
+		}
 		if ctx.Err() == nil {
 			f.q.retire(ctx, f.now())
 		}

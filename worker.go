@@ -118,6 +118,8 @@ type Worker struct {
 	// alive ends, by kill, when a test has the worker crash.
 	alive context.Context
 	kill  context.CancelFunc
+	// timeless: it fires no schedules, as a drain of pawltest does.
+	timeless bool
 	// leastCrashes is the least MaxCrashes that may apply to a job here.
 	leastCrashes int
 }

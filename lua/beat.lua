@@ -3,11 +3,13 @@
 --
 -- KEYS[1] workers sorted set, tag of a worker by its last beat, ms
 -- KEYS[2] info    hash, tag -> what the worker says of itself
+-- KEYS[3] at      sorted set, ids of schedules, score = ms of the next tick
 -- ARGV[1] tag
 -- ARGV[2] info    or "": it has stopped
 --
--- returns "ok"
+-- returns "ok <ms>", until the first tick of a schedule, or "ok -": there is none
 -- include: time
+-- include: schedule
 
 local now = math.floor(now_us() / 1000)
 redis.call('HLEN', KEYS[2])
@@ -22,4 +24,4 @@ if ARGV[2] ~= '' then
   redis.call('PEXPIRE', KEYS[1], 120000)
   redis.call('PEXPIRE', KEYS[2], 120000)
 end
-return 'ok'
+return 'ok ' .. schedule_wait_text(KEYS[3], now)

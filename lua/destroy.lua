@@ -17,6 +17,9 @@
 -- KEYS[14] info   hash, tag -> what a worker says of itself
 -- KEYS[15] done   hash, id -> record of a job that is over
 -- KEYS[16] done_at sorted set, score = ms until which it is kept
+-- KEYS[17] schedules hash, id -> definition
+-- KEYS[18] at     sorted set, ids of schedules
+-- KEYS[19] states hash, id -> state
 -- ARGV[1] seq     sequence in the lane
 --
 -- returns "stale" | "ok" | "running" | "missing", there is no such queue
@@ -28,7 +31,7 @@ local seen = lane_seen(KEYS[12], ARGV[1])
 if seen then return seen end
 local now = math.floor(now_us() / 1000)
 local keys = { KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10],
-  KEYS[11], KEYS[13], KEYS[14], KEYS[15], KEYS[16] }
+  KEYS[11], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19] }
 local answer = 'missing'
 -- A key of another type runs nothing, and goes with the rest.
 local running = redis.pcall('ZCOUNT', KEYS[5], '(' .. num(now), '+inf')

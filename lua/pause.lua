@@ -7,6 +7,7 @@
 -- KEYS[5] held    hash, id -> record
 -- KEYS[6] dead    stream of post-mortems
 -- KEYS[7] workers sorted set
+-- KEYS[8] schedules hash, id -> definition
 -- ARGV[1] seq     sequence in the lane
 -- ARGV[2] ms      from now on; 0: resume; -1: until it is resumed
 --
@@ -22,7 +23,7 @@ local waiting = redis.call('LLEN', KEYS[2])
 redis.call('HLEN', KEYS[1])
 local ms = tonumber(ARGV[2])
 local answer = 'missing'
-if redis.call('EXISTS', KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[7]) > 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]) > 0 then
   answer = 'ok'
   redis.call('HDEL', KEYS[1], 'paused') -- an operator must be heard when Redis is full
   if ms > 0 then redis.call('HSET', KEYS[1], 'paused', num(math.floor(now_us() / 1000) + ms)) end

@@ -12,8 +12,8 @@
 -- KEYS[9] wake    list of tokens
 -- KEYS[10..]      unique and idempotency keys
 -- ARGV[1] seq     sequence in the lane
--- ARGV[2..]       per job: id, token, counter (done, skipped, which counts as done
---                 too, discarded, cancelled) and
+-- ARGV[2..]       per job: id, token, counter (done, skipped and canary, which count as
+--                 done too, discarded, cancelled) and
 --                 the index of its unique key in KEYS[10..] (0: none), with an
 --                 idempotency key followed by " <index> <ms>": of that one, and for
 --                 how long it is done from now on (0: it is free)
@@ -84,8 +84,12 @@ if #ended > 0 then
   end
   minute_note(KEYS[6], KEYS[5], minute)
   for counter, count in pairs(counts) do
-    tally(KEYS[5], 'n:' .. string.lower(counter), count)
-    if counter == 'skipped' then tally(KEYS[5], 'n:done', count) end
+    if counter == 'canary' then
+      redis.call('HSET', KEYS[5], 'canary', num(now)) -- it came through
+    else
+      tally(KEYS[5], 'n:' .. string.lower(counter), count)
+    end
+    if counter == 'skipped' or counter == 'canary' then tally(KEYS[5], 'n:done', count) end
   end
 else
   write_when_full(KEYS[3])

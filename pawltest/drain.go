@@ -27,11 +27,12 @@ type Report struct {
 }
 
 // Drain runs w until nothing is left to run in its queues, retries, delays and
-// follow-ups included, and says what happened. Schedules do not fire. Where jobs
-// wait for a time it jumps there; outside a bubble it has to wait. It also waits
-// for jobs that other workers hold or, having crashed, have left behind. Jobs of a
-// queue that is paused run at the end of the pause; if that has none, what is left
-// fails the test.
+// follow-ups included, and says what happened. Schedules do not fire; Queue.Trigger
+// enqueues the job of one. (A worker that was started fires them as time passes, in a
+// drain of it too.) Where jobs wait for a time it jumps there; outside a bubble it
+// has to wait. It also waits for jobs that other workers hold or, having crashed, have
+// left behind. Jobs of a queue that is paused run at the end of the pause; if that has
+// none, what is left fails the test.
 //
 // A job that is never done with (it snoozes for ever) fails the test after 1000
 // runs, and jobs that enqueue each other for ever after 100,000. A handler that

@@ -29,7 +29,7 @@ type View struct {
 var (
 	// Look looks at a worker.
 	Look func(worker any) View
-	// Copy is a worker like this one that has not run. Neither it nor another
+	// Copy is a worker like this one that has not run, and fires no schedules. Neither it nor another
 	// copy may run beside it.
 	Copy func(worker any) any
 	// Abandon ends a running worker as kill -9 would, except that its handlers
