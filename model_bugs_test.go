@@ -146,6 +146,11 @@ var modelBugs = []modelBug{
 	{"a new lease forgets the progress of the run before", "lease", "before_token, progress_text = run_before_token, run_progress_text", "before_token = run_before_token"},
 	{"a lease does not tell of the progress", "lease", "cancel_s .. mark_s .. progress_text\n", "cancel_s .. mark_s\n"},
 	{"a lease that is sent again does not either", "lease", "cancel_s .. mark_s .. progress_text })", "cancel_s .. mark_s })"},
+	// Waiting.
+	{"a job that waits is over", "over", "redis.call('HEXISTS', KEYS[2], id) == 1", "false"},
+	{"a dead job is gone", "over", "if dead and dead[2][3] == 'p'", "if false and dead"},
+	{"what is kept is not found", "over", "if kept_record then", "if false then"},
+	{"what was kept is found for ever", "over", "till and tonumber(till) > now and", "till and"},
 	// Counts and tokens.
 	{"settle counts twice", "settle", "(counts[counter] or 0) + 1", "(counts[counter] or 0) + 2"},
 	{"a failed attempt is not counted", "retry", "if counter == 'retried' then", "if false then"},

@@ -33,6 +33,7 @@ var modelOps = []struct {
 	{"forget", 1, (*modelMachine).forgetKept},
 	{"find", 1, (*modelMachine).find},
 	{"list", 2, (*modelMachine).list},
+	{"over", 2, (*modelMachine).over},
 	{"late", 3, (*modelMachine).late},
 	{"lapse", 3, (*modelMachine).lapse},
 	{"check", 2, (*modelMachine).check},

@@ -31,7 +31,7 @@ func modelTable() modelScripts {
 	table := modelScripts{}
 	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend, scriptRelease, scriptProgress,
 		scriptCancel, scriptRedrive, scriptDelete, scriptInspect, scriptStats, scriptWake, scriptCheck,
-		scriptPurge, scriptReschedule, scriptPause, scriptList, scriptClaim, scriptMarks, scriptFinish, scriptTrim, scriptForget} {
+		scriptPurge, scriptReschedule, scriptPause, scriptList, scriptClaim, scriptMarks, scriptOver, scriptFinish, scriptTrim, scriptForget} {
 		table[s.name] = s
 	}
 	return table
