@@ -74,13 +74,13 @@ func (q *queueState) prepare(ctx context.Context, args Args, opts []Option) (*it
 
 // draft is all that can be known of a job before it is sent.
 func (q *queueState) draft(ctx context.Context, args Args, opts []Option) (Raw, settings, error) {
+	if q.err != nil { // perhaps there is no client
+		return Raw{}, settings{}, q.err
+	}
 	return q.draftIn(ctx, args, opts, &chain{bytes: q.client.max})
 }
 
 func (q *queueState) draftIn(ctx context.Context, args Args, opts []Option, c *chain) (Raw, settings, error) {
-	if q.err != nil {
-		return Raw{}, settings{}, q.err
-	}
 	payload, err := q.encodeArgs(args)
 	if err != nil {
 		return Raw{}, settings{}, err
