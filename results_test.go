@@ -192,8 +192,9 @@ func TestAJobIsKeptForItsTimeByTheServersClock(t *testing.T) {
 		e.Pass(2 * time.Millisecond)
 		_, err := q.Get(ctx, id)
 		require.ErrorIs(t, err, pawl.ErrNotFound, "though nobody has removed it yet")
-		for range q.List(ctx, pawl.StateDone, pawl.Filter{}) {
-			require.Fail(t, "it is over")
+		for job, err := range q.List(ctx, pawl.StateDone, pawl.Filter{}) {
+			require.NoError(t, err)
+			require.Fail(t, "it is over", job.ID)
 		}
 		s, err := q.Stats(ctx)
 		require.NoError(t, err)
