@@ -13,6 +13,7 @@ const canaryName = reserved + "canary"
 // registered. Stats.LastCanary then proves that enqueue, lease, run and acknowledgement
 // work from end to end; alert when it is older than three periods. 0 removes it.
 // Calling it again with the same period changes nothing, so call it at every start.
+// Before the first has gone through, LastCanary is zero, which is older than any period.
 //
 // Its jobs are of the kind "pawl:canary": hooks, counters and List know them, and one
 // waits or runs at a time. They take their turn as others do, so the canary is late in a

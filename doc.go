@@ -64,6 +64,41 @@
 //		return err // nil: done. Another error, or a panic: tried again by policy
 //	}
 //
+// # Work over time
+//
+// A Schedule enqueues a job again and again; Retain keeps a job that is over with its
+// result; Await waits for it; Progress tells how far it is; Then enqueues what follows.
+//
+//	// export is a job that takes a while, has a result, and is followed by another job.
+//	func export(ctx context.Context, job *pawl.Job[Export]) (string, error) {
+//		if err := job.Progress(ctx, 50, "half of "+job.Args.Table); err != nil { // seen by Get
+//			return "", err
+//		}
+//		file := job.Args.Table + ".csv"
+//		job.Then(Publish{File: file}) // enqueued if, and only if, this job is done
+//		return file, nil              // kept, if the job was enqueued with Retain
+//	}
+//
+//	// nightly is called at each start, by each process: it is one schedule all the same.
+//	func nightly(ctx context.Context, q *pawl.Queue) error {
+//		return q.Schedule(ctx, pawl.Schedule{
+//			ID:   "nightly",
+//			When: pawl.CronIn("Europe/Berlin", "30 2 * * *"), // or pawl.Every(2 * time.Second)
+//			Args: Export{Table: "orders"},
+//		})
+//	}
+//
+//	// exportNow waits for the file until ctx ends.
+//	func exportNow(ctx context.Context, q *pawl.Queue, table string) (string, error) {
+//		job, err := q.Enqueue(ctx, Export{Table: table}, pawl.Retain(time.Hour))
+//		if err != nil {
+//			return "", err
+//		}
+//		return pawl.Await[string](ctx, q, job.ID)
+//	}
+//
+// Queue.Canary sends a job through the queue every so often, to alarm on.
+//
 // # Test
 //
 // A literal is enough to call a handler. Package pawltest runs handlers on the
@@ -103,6 +138,12 @@
 //   - [Schedule]: asynq's Scheduler and PeriodicTaskManager, BullMQ's job scheduler,
 //     River's PeriodicJob, Sidekiq Enterprise's periodic jobs. Its tick is what
 //     others call a firing, an occurrence or a fire time.
+//   - [Retain], HandleResult: asynq's Retention and ResultWriter, BullMQ's
+//     removeOnComplete and return value.
+//   - [Queue.Wait], [Await]: BullMQ's waitUntilFinished.
+//   - RawJob.Progress: BullMQ's updateProgress.
+//   - [Then], RawJob.Then: a follow-up; Celery's link and chain. A BullMQ flow, whose
+//     parent waits for its children, is another thing, and is not there.
 //   - [Args], kind: asynq's task type, BullMQ's job name, Sidekiq's worker class.
 //   - [Handle]: asynq's ServeMux, River's AddWorker.
 //   - [Queues], [Weights]: the queues map of asynq's Config. For its
@@ -116,7 +157,9 @@
 // docs/testing.md: how to test code that enqueues and code that handles.
 // docs/retries.md: how retries work, and how to choose them and the timeouts.
 // docs/dead-letters.md: what to do about dead jobs.
-// docs/scheduling.md: recurring jobs, missed times, overlaps; the canary.
+// docs/scheduling.md: recurring jobs, missed times, overlaps, deploys; the canary.
+// docs/results.md: what is kept of a job that is over. docs/waiting.md: waiting for one,
+// behind HTTP too. docs/progress.md: how far a job is. docs/follow-ups.md: chains of jobs.
 // docs/operations.md: what to call on the first bad day.
 // docs/performance.md: where the time goes.
 // docs/failure-modes.md: what breaks, what pawl does then, and the test of each.

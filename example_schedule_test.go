@@ -119,6 +119,7 @@ func ExampleQueue_Trigger() {
 	mustNil(reports.Unschedule(ctx, "refresh"))
 	fmt.Println(len(must(reports.Schedules(ctx))), "left")
 	// endregion
+
 	// Output:
 	// false true true
 	// digest paused: true fired: 0 skipped: 0
@@ -189,5 +190,6 @@ func ExampleQueue_Canary() {
 	stats := must(emails.Stats(ctx))
 	fmt.Println("alarm:", time.Since(stats.LastCanary) > 3*period)
 	// endregion
+
 	// Output: alarm: false
 }

@@ -34,7 +34,7 @@ const (
 // It is fenced. Errors: ErrLeaseLost, and nothing was stored: stop; ErrInvalid for
 // another percentage; ErrState once the handler has returned; ctx's, if that
 // ended before the answer came; Redis's own if it refused the call for good. Of a
-// literal, a JobInfo or a DeadJob it does nothing.
+// literal, a JobInfo or a DeadJob it stores nothing: nil, or ErrInvalid.
 func (j *RawJob) Progress(ctx context.Context, percent float64, note string) error {
 	if math.IsNaN(percent) || percent < 0 || percent > 100 {
 		return fmt.Errorf("pawl: progress: %w", invalidf("a progress of %v percent: give 0 to 100", percent))

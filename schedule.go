@@ -78,7 +78,8 @@ const (
 // A change of arguments or options leaves the next time as it is, and so is a time
 // that is due already: it is fired, with what is new. Else a changed When begins with
 // its first time from now on. Of two processes that register different things under one
-// ID the last one wins.
+// ID the last one wins. What is registered no more goes on, under its ID, until
+// Unschedule or SyncSchedules.
 //
 // All are checked before anything is sent. Errors: ErrInvalid or ErrTooLarge, and
 // nothing was sent; ErrFull if the queue would have more than 1000 schedules, or Redis
@@ -95,8 +96,9 @@ func (q *Queue) Schedule(ctx context.Context, s ...Schedule) error {
 
 // SyncSchedules makes s the whole list: it registers them as Schedule does, then removes
 // the queue's others, but not the canary. Of two programs that share a queue, each would
-// remove the schedules of the other. Errors as Schedule's; if one comes, all that
-// should be removed may still be there.
+// remove the schedules of the other; of two builds that are both at work during a
+// deploy, the one that registers last decides. Errors as Schedule's; if one comes, all
+// that should be removed may still be there.
 func (q *Queue) SyncSchedules(ctx context.Context, s []Schedule) error {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()

@@ -25,7 +25,8 @@ func (e *JobError) Error() string {
 // Wait returns when the job has ended, at once if it has already: with nil if it is
 // done, with a *JobError if it is dead, cancelled or discarded. Its JobInfo is as
 // Get's, in both cases. It waits for as long as ctx lets it, for ever if that
-// never ends: there is no timeout of its own.
+// never ends: there is no timeout of its own. What follows the job (Then) is another
+// job, which it does not wait for.
 //
 // A job that is done, cancelled or discarded is found only if it was enqueued with
 // Retain, and until that time is over; a dead one is, until it is redriven or

@@ -35,7 +35,7 @@ func (s *story) register(ctx context.Context) error {
 		return err
 	}
 	for _, info := range infos {
-		s.fleet.line("parent", "has %-7s  %s, next at %s", info.ID, info.Spec, info.Next.Format(time.DateTime))
+		s.fleet.line("parent", "has %-7s  %s, next at %s", info.ID, info.Spec, info.Next.Format(time.DateTime+" UTC"))
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (s *story) end(ctx context.Context) error {
 		return err
 	}
 	age := time.Since(stats.LastCanary)
-	fmt.Printf("\n%d times, each one job; the canary came through less than %d periods ago\n", len(s.jobs), age/period+1)
+	fmt.Printf("\n%d times, each one job; the canary came through less than %s ago\n", len(s.jobs), age.Truncate(period)+period)
 	var wrong []error
 	for tick, jobs := range s.jobs {
 		if len(jobs) != 1 {
