@@ -1,7 +1,9 @@
 package pawl_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,5 +113,51 @@ func TestSyncTakesThePlaceOfAFullList(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, infos, 600)
 		require.Equal(t, "new0", infos[0].ID)
+	})
+}
+
+// E3. However large the schedules are of which a part was evicted, they are mended soon.
+func TestLargeSchedulesInPartsAreMended(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		q, ctx := e.Queue("mail"), t.Context()
+		w := e.Worker("mail", pawl.WorkerConfig{})
+		w.HandleRaw("note", func(context.Context, *pawl.RawJob) error { return nil })
+		e.Start(w)
+		var list []pawl.Schedule
+		for i := range 30 {
+			list = append(list, pawl.Schedule{ID: fmt.Sprint("s", i), When: pawl.Every(time.Hour),
+				Args: pawl.Raw{Name: "note", Payload: []byte(strings.Repeat("x", 200<<10))}})
+		}
+		require.NoError(t, q.Schedule(ctx, list...))
+		require.NoError(t, e.Redis.Del(ctx, "pawl:{mail}:schedules:at").Err())
+		e.Pass(time.Minute + 15*time.Second)
+		require.EqualValues(t, 30, e.Redis.ZCard(ctx, "pawl:{mail}:schedules:at").Val())
+	})
+}
+
+// What one of Go and the scripts cannot read the other does not take for whole.
+func TestAStateOfImmenseNumbersIsMended(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		q, ctx := e.Queue("mail"), t.Context()
+		var seen ticks
+		w := e.Worker("mail", pawl.WorkerConfig{})
+		pawl.Handle(w, seen.handle)
+		e.Start(w)
+		const huge = "99999999999999999999"
+		for field := range 5 {
+			s := pawl.Schedule{ID: fmt.Sprint("s", field), When: pawl.Every(time.Minute), Args: note{1}}
+			require.NoError(t, q.Schedule(ctx, s))
+			words := strings.Fields(e.Redis.HGet(ctx, "pawl:{mail}:schedules:state", s.ID).Val())
+			words[[]int{1, 3, 5, 6, 7}[field]] = huge
+			require.NoError(t, e.Redis.HSet(ctx, "pawl:{mail}:schedules:state", s.ID, strings.Join(words, " ")).Err())
+		}
+		e.Pass(10 * time.Minute)
+		infos, err := q.Schedules(ctx)
+		require.NoError(t, err)
+		for _, s := range infos {
+			require.Greater(t, s.Fired, int64(5), "%+v", s)
+		}
 	})
 }
