@@ -121,7 +121,7 @@ func parseScheduleState(text string) (s scheduleState, ok bool) {
 	ok = words[0] != "" && words[4] != ""
 	number := func(i int) int64 {
 		n, err := strconv.ParseInt(words[i], 10, 64)
-		ok = ok && err == nil && n >= 0 && words[i][0] != '+' && words[i][0] != '-'
+		ok = ok && err == nil && n >= 0 && words[i][0] != '+' && words[i][0] != '-' && len(words[i]) <= 15
 		return n
 	}
 	s = scheduleState{rev: words[0], job: words[4], anchor: number(1), next: number(2), last: number(3),
@@ -129,6 +129,6 @@ func parseScheduleState(text string) (s scheduleState, ok bool) {
 	for _, r := range s.rev {
 		ok = ok && (r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
 	}
-	ok = ok && len(words[2]) <= 15 && (words[8] == "0" || s.paused) && !strings.ContainsAny(s.job, "\t\n\v\f\r")
+	ok = ok && (words[8] == "0" || s.paused) && !strings.ContainsAny(s.job, "\t\n\v\f\r")
 	return s, ok
 }

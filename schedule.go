@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -95,10 +96,10 @@ func (q *Queue) Schedule(ctx context.Context, s ...Schedule) error {
 }
 
 // SyncSchedules makes s the whole list: it registers them as Schedule does, then removes
-// the queue's others, but not the canary. Of two programs that share a queue, each would
-// remove the schedules of the other; of two builds that are both at work during a
-// deploy, the one that registers last decides. Errors as Schedule's; if one comes, all
-// that should be removed may still be there.
+// the queue's others, but not the canary; these first if else there would be too many. Of
+// two programs that share a queue, each would remove the schedules of the other; of two
+// builds that are both at work during a deploy, the one that registers last decides.
+// Errors as Schedule's; if one comes, all that should be removed may still be there.
 func (q *Queue) SyncSchedules(ctx context.Context, s []Schedule) error {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
@@ -110,9 +111,19 @@ func (q *Queue) SyncSchedules(ctx context.Context, s []Schedule) error {
 }
 
 func (q *queueState) syncSchedules(ctx context.Context, definitions map[string]definition) error {
-	if err := q.register(ctx, definitions); err != nil {
+	err := q.register(ctx, definitions)
+	if err != nil && !errors.Is(err, errCrowded) {
 		return err
 	}
+	// There may be no room until the others have gone.
+	if again := q.unscheduleOthers(ctx, definitions); again != nil || err == nil {
+		return again
+	}
+	return q.register(ctx, definitions)
+}
+
+// unscheduleOthers removes all but some schedules and the canary.
+func (q *queueState) unscheduleOthers(ctx context.Context, definitions map[string]definition) error {
 	ids, err := q.scheduleIDs(ctx)
 	if err != nil {
 		return err

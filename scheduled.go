@@ -166,11 +166,14 @@ func (q *queueState) writeSchedules(ctx context.Context, edits []edit) (lost []s
 			}
 		}
 		if strings.Contains(marks, "f") {
-			return nil, fmt.Errorf("%w: the queue has %d schedules: remove some, or use another queue", ErrFull, maxSchedules)
+			return nil, errCrowded
 		}
 	}
 	return lost, nil
 }
+
+// errCrowded is of a queue that has as many schedules as it may have.
+var errCrowded = fmt.Errorf("%w: the queue has %d schedules: remove some, or use another queue", ErrFull, maxSchedules)
 
 // schedulePage is how many a call looks at, at most.
 const schedulePage = 100

@@ -151,7 +151,8 @@ func (q *queueState) trigger(ctx context.Context, id string) (*item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schedule %q: %w", id, err)
 		}
-		if state, ok := parseScheduleState(seen.state); ok {
+		// Each job of a schedule has a time of its own.
+		if state, ok := parseScheduleState(seen.state); ok && look.now != state.last && look.now != state.next {
 			f := []firing{{id: id, seen: seen.state, next: state.next, jobs: []*item{it}, times: []int64{look.now}}}
 			keys, args := q.tickWords(f)
 			text, err := q.call(ctx, scriptTick, keys, args...)
@@ -167,7 +168,7 @@ func (q *queueState) trigger(ctx context.Context, id string) (*item, error) {
 				return it, it.rejected()
 			}
 		}
-		select { // it has changed since it was looked at, or its state was lost
+		select { // it has changed since it was looked at, its state was lost, or this ms is taken
 		case <-time.After(retryPause(n)):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

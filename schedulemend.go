@@ -14,31 +14,41 @@ var errTorn = errors.New("parts of it are missing")
 // mendSchedules gives schedules of which a part was lost what they lack, and removes
 // those without a definition. A call that fails waits for the next time.
 func (f *feed) mendSchedules(ctx context.Context) {
-	c := f.q.scheduleCall("odd", 0)
-	attempt(context.Background(), f.q.client.rdb, c)
-	if c.err != nil {
-		return
+	for mended := 1; mended > 0; { // large ones come in pages
+		c := f.q.scheduleCall("odd", 0)
+		attempt(context.Background(), f.q.client.rdb, c)
+		if c.err != nil {
+			return
+		}
+		look, err := readSchedules(c.reply)
+		if err != nil {
+			return
+		}
+		mended = 0
+		for _, seen := range look.seen {
+			if ctx.Err() == nil && f.mendSchedule(ctx, seen, look.now) {
+				mended++
+			}
+		}
 	}
-	look, err := readSchedules(c.reply)
+}
+
+func (f *feed) mendSchedule(ctx context.Context, seen seenSchedule, now int64) bool {
+	e, err := seen.mended(now)
 	if err != nil {
-		return
+		return false // another worker may know more
 	}
-	for _, seen := range look.seen {
-		e, err := seen.mended(look.now)
-		if err != nil || ctx.Err() != nil {
-			continue // another worker may know more
-		}
-		if lost, err := f.q.writeSchedules(ctx, []edit{e}); err != nil || len(lost) > 0 {
-			continue
-		}
-		if e.state == "" {
-			f.q.client.log.Error("pawl: a schedule was lost: its definition had gone, by an eviction, a hand edit or a failover; register it again",
-				"queue", f.q.name, "schedule", seen.id)
-		} else {
-			f.q.client.log.Warn("pawl: a schedule of which an eviction, a hand edit or a failover had left parts was mended",
-				"queue", f.q.name, "schedule", seen.id)
-		}
+	if lost, err := f.q.writeSchedules(ctx, []edit{e}); err != nil || len(lost) > 0 {
+		return false
 	}
+	if e.state == "" {
+		f.q.client.log.Error("pawl: a schedule was lost: its definition had gone, by an eviction, a hand edit or a failover; register it again",
+			"queue", f.q.name, "schedule", seen.id)
+	} else {
+		f.q.client.log.Warn("pawl: a schedule of which an eviction, a hand edit or a failover had left parts was mended",
+			"queue", f.q.name, "schedule", seen.id)
+	}
+	return true
 }
 
 // mended is what becomes of a schedule of which a part is missing. One that has lost its

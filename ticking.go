@@ -192,12 +192,13 @@ func (t *ticking) fire() (wait int64, err error) {
 		wait, fired := int64(0), 0
 		for at := 0; at < len(firings); {
 			some := fitting(firings[at:])
-			w, n, err := t.tick(some)
+			w, n, left, err := t.tickEach(some)
 			if err != nil {
 				return 0, err
 			}
 			at += len(some)
 			fired += n
+			skip += left
 			wait = w
 		}
 		if len(firings) > 0 && (wait > 0 || wait < 0 && skip == 0) {
@@ -222,17 +223,56 @@ func (t *ticking) firings(look scheduleLook) (firings []firing) {
 		f, err := t.feed.q.fire(seen, look.now)
 		if err == nil {
 			firings = append(firings, f)
-			delete(t.strange, seen.id)
-			continue
-		}
-		if !t.strange[seen.id] && !errors.Is(err, errTorn) {
-			t.strange[seen.id] = true
-			t.feed.q.client.log.Warn("pawl: this worker cannot fire a schedule, and leaves it to others",
-				"queue", t.feed.q.name, "schedule", seen.id, "error", err)
+		} else if !errors.Is(err, errTorn) {
+			t.leave(seen.id, err)
 		}
 	}
 	return firings
 }
+
+// leave tells once of a schedule that cannot be fired.
+func (t *ticking) leave(id string, err error) {
+	if t.strange[id] {
+		return
+	}
+	t.strange[id] = true
+	t.feed.q.client.log.Warn("pawl: this worker cannot fire a schedule, and leaves it to others",
+		"queue", t.feed.q.name, "schedule", id, "error", err)
+}
+
+// tickEach fires some schedules in one call or, if that can never work, each in its own:
+// a unique key of a wrong type is the fault of one schedule, and must not stop the others.
+// It returns how many it left as they are.
+func (t *ticking) tickEach(some []firing) (wait int64, fired, left int, err error) {
+	if wait, fired, err = t.tick(some); err == nil || classify(err) != classBroken {
+		return wait, fired, 0, err
+	}
+	whole := !strings.Contains(err.Error(), ofUniqueKey)
+	if len(some) == 1 && whole {
+		return 0, 0, 0, err // the queue's, maybe
+	}
+	for _, f := range some {
+		w, n, one := t.tick([]firing{f})
+		switch {
+		case one == nil:
+			wait, fired = w, fired+n
+		case classify(one) != classBroken:
+			return 0, 0, 0, one
+		default:
+			t.leave(f.id, one)
+			left++
+			err = one
+		}
+	}
+	if whole && left == len(some) {
+		return 0, 0, 0, err
+	}
+	return wait, fired, left, nil
+}
+
+// ofUniqueKey is in what the scripts answer of a unique key that something else has made
+// a list, say.
+const ofUniqueKey = "WRONGTYPE of the unique key"
 
 // fitting are the first ones that fit a call.
 func fitting(firings []firing) []firing {
@@ -280,6 +320,7 @@ func (t *ticking) tick(firings []firing) (wait int64, fired int, err error) {
 	took := time.Since(start)
 	w := t.feed.worker
 	for i, f := range firings {
+		delete(t.strange, f.id)
 		for _, it := range f.jobs {
 			if marks[i] == 'k' {
 				event := EnqueuedEvent{Enqueued: it.result, Kind: it.kind, Took: took}

@@ -69,7 +69,7 @@ while at <= #ARGV do
       list[#list + 1] = ARGV[i + 3]
       state.last_s = ARGV[i]
     end
-    state.id, state.count, state.next_s = id, count, next_s
+    state.id, state.seen_text, state.count, state.next_s = id, state_text, count, next_s
     state.missed = state.missed + tonumber(ARGV[at + 3])
     fired[#fired + 1] = state
   end
@@ -116,6 +116,8 @@ for _, state in ipairs(fired) do
   end
 end
 
+-- Who may not write this would make a job, and the same again and again.
+if #states > 0 then redis.call('HSET', KEYS[13], fired[1].id, fired[1].seen_text) end
 if plan then add_write(keys, plan) end
 if #states > 0 then redis.call('HSET', KEYS[13], unpack(states)) end
 if #times > 0 then redis.call('ZADD', KEYS[12], unpack(times)) end
