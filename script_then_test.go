@@ -87,6 +87,21 @@ func TestWhatFollowsUnderTheKeyOfTheJobThatEnds(t *testing.T) {
 	})
 }
 
+// A job that waits behind another, and whose record was lost, holds no key of what follows.
+func TestAKeyWhoseNextJobWasLostIsFreeForWhatFollows(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		h, next := r.behind()
+		r.do("HDEL", r.k.held, next)
+		r.do("ZREM", r.k.due, next)
+		answer := strings.Fields(r.fire(r.finishThen(0, "done", "a", nil, []newJob{{newer("y"), "d 0 0 1 d 0"}}, h)))
+		require.Equal(t, ".", answer[2])
+		require.True(t, strings.HasPrefix(fmt.Sprint(r.do("GET", r.k.unique("a"))), answer[1]))
+		r.check()
+	})
+}
+
 // A call takes so many outcomes that what follows them fits, too.
 func TestFollowUpsCountInTheSizeOfACall(t *testing.T) {
 	t.Parallel()
