@@ -13,10 +13,10 @@ import (
 // if its handler returns nil all the same, it is done; whatever else it returns,
 // before it has heard of this or after, the job ends and OnCancelled tells.
 //
-// ErrNotFound: no such job, or it is over. ErrState: dead; see
-// DeadLetters.Delete. ErrUnconfirmed: it was sent and not answered; call it
-// again, and ErrNotFound may then mean that it was done. With any other error
-// nothing was done.
+// ErrNotFound: no such job, or it is over and not kept. ErrState: over and kept
+// (Retain); or dead, see DeadLetters.Delete. ErrUnconfirmed: it was sent and not
+// answered; call it again, and either may then mean that it was done. With any other
+// error nothing was done.
 func (q *Queue) Cancel(ctx context.Context, id ID) error {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
@@ -39,7 +39,7 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 		}
 	}
 	word := "missing"
-	if found.id != "" {
+	if found.id != "" && found.state != StateDone {
 		if word, err = q.call(ctx, scriptCancel, keys, found.id, unique, k.ended(), left); err != nil {
 			return q.wrap("cancel", err)
 		}
@@ -48,7 +48,7 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 	case "dead":
 		return q.wrap("cancel", fmt.Errorf("%w: %s is dead; Dead().Delete removes it", ErrState, id))
 	case "missing":
-		return q.wrap("cancel", fmt.Errorf("%w: %s", ErrNotFound, id))
+		return q.wrap("cancel", q.notThere(ctx, id))
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error {
 // back, or whose lease ran out, another time ends the lease; one that ran out
 // counts as a crash. All else stays, ExpireIn too. Errors: ErrInvalid for a time that
 // At would refuse; ErrNotFound, no such job; ErrState, it runs, is parked, is
-// about to be cancelled, or is dead; ErrFull. In each case the job is as it was.
+// about to be cancelled, is dead, or over and kept (Retain); ErrFull. In each case the job is as it was.
 func (q *Queue) Reschedule(ctx context.Context, id ID, at time.Time) error {
 	if err := At(at).apply(&settings{}); err != nil {
 		return q.wrap("reschedule", err)
@@ -80,7 +80,7 @@ func (q *Queue) reschedule(ctx context.Context, id ID, ms int64) error {
 		return err
 	}
 	word := "missing"
-	if found.id != "" {
+	if found.id != "" && found.state != StateDone {
 		body := found.record
 		if rec, err := record.Decode([]byte(body)); err == nil {
 			rec.LongHead = true // with a place for the due time
@@ -96,7 +96,7 @@ func (q *Queue) reschedule(ctx context.Context, id ID, ms int64) error {
 	case "ok":
 		return nil
 	case "missing":
-		return fmt.Errorf("%w: %s", ErrNotFound, id)
+		return q.notThere(ctx, id)
 	case "running":
 		return fmt.Errorf("%w: %s runs", ErrState, id)
 	case "parked":
@@ -105,5 +105,18 @@ func (q *Queue) reschedule(ctx context.Context, id ID, ms int64) error {
 		return fmt.Errorf("%w: %s was cancelled and ends with its next lease", ErrState, id)
 	default:
 		return fmt.Errorf("%w: %s is dead; Dead().Redrive sends it back", ErrState, id)
+	}
+}
+
+// notThere is why a script did not find a live job: it is over, or there is none. It may
+// have ended just now, so that it is looked for after the script.
+func (q *queueState) notThere(ctx context.Context, id ID) error {
+	switch found, err := q.inspect(ctx, id); {
+	case err != nil:
+		return err
+	case found.state == StateDone:
+		return fmt.Errorf("%w: %s is over; Purge removes what is kept of such jobs", ErrState, id)
+	default:
+		return fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 }

@@ -180,6 +180,7 @@ func (p *progress) leave() remark {
 // since, goes out when the second is over.
 func (p *progress) landed(v remark, stored bool, err error) {
 	p.mu.Lock()
+	p.stored = remark{} // without an answer nobody knows what Redis has
 	if stored {
 		p.stored = v
 	}

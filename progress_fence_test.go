@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
@@ -128,6 +131,47 @@ func TestProgressWaitsNoLongerThanItsContext(t *testing.T) {
 		info, err := e.Queue("mail").Get(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, "half", info.Note)
+		free(nil)
+		e.Log.Wait(t, "done", 1)
+	})
+}
+
+// unanswered lets calls that carry progress run, and loses their answers.
+type unanswered struct{ on atomic.Bool }
+
+func (u *unanswered) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (u *unanswered) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if args := cmd.Args(); err == nil && u.on.Load() && strings.HasPrefix(fmt.Sprint(args[len(args)-1]), " ") {
+			err = io.EOF
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+func (u *unanswered) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// N3. A value was stored and its answer lost. The value before it, told again, is no
+// longer what Redis has.
+func TestAValueAsBeforeIsSentAfterOneWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		var lost unanswered
+		e.App.AddHook(&lost)
+		id, free := held(t, e, pawl.WorkerConfig{}, func(ctx context.Context, job *pawl.Job[note]) {
+			require.NoError(t, job.Progress(ctx, 10, "read"))
+			<-time.After(2 * time.Second)
+			lost.on.Store(true)
+			require.NoError(t, job.Progress(ctx, 20, "write"))
+			require.NoError(t, job.Progress(ctx, 10, "read"))
+			lost.on.Store(false)
+		})
+		e.Pass(3 * time.Second)
+		info := get(t, e.Queue("mail"), id)
+		require.Equal(t, "10 read", fmt.Sprint(info.Percent, " ", info.Note))
 		free(nil)
 		e.Log.Wait(t, "done", 1)
 	})

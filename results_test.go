@@ -150,8 +150,8 @@ func TestEveryEndOfAJobWithRetainIsFound(t *testing.T) {
 	})
 }
 
-// What is over cannot be cancelled, moved or redriven: it is not there for that.
-func TestAJobThatIsOverIsNotFoundByWhatWouldChangeIt(t *testing.T) {
+// What is over and kept cannot be cancelled or moved, and is not dead. No call changes it.
+func TestAJobThatIsOverIsRefusedByWhatWouldChangeIt(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {
 		ctx, q := t.Context(), e.Queue("q")
@@ -160,9 +160,9 @@ func TestAJobThatIsOverIsNotFoundByWhatWouldChangeIt(t *testing.T) {
 		pawl.HandleResult(w, billed)
 		e.Run(w, "done", 1)
 		before := layout(t, e, "q")
-		require.ErrorIs(t, q.Cancel(ctx, id), pawl.ErrNotFound)
-		require.ErrorIs(t, q.RunNow(ctx, id), pawl.ErrNotFound)
-		require.ErrorIs(t, q.Reschedule(ctx, id, time.Now().Add(time.Hour)), pawl.ErrNotFound)
+		require.ErrorIs(t, q.Cancel(ctx, id), pawl.ErrState)
+		require.ErrorIs(t, q.RunNow(ctx, id), pawl.ErrState)
+		require.ErrorIs(t, q.Reschedule(ctx, id, time.Now().Add(time.Hour)), pawl.ErrState)
 		_, err := q.Dead().Redrive(ctx, id)
 		require.ErrorIs(t, err, pawl.ErrNotFound)
 		require.Equal(t, before, layout(t, e, "q"))

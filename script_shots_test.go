@@ -264,3 +264,32 @@ var holderVerbs = map[string]func(*rig, ...hold) shot{
 
 	"progress": func(r *rig, h ...hold) shot { return r.progressShot(h...) },
 }
+
+// ended is the change of a record that says how its job ended.
+func ended(state string) func(*record.Record) {
+	return func(r *record.Record) {
+		r.Retain, r.End = time.Minute, &record.End{State: state, At: 1750000000000, Result: []byte("7"), HasResult: true}
+	}
+}
+
+// finishShot is of jobs that are kept for a minute.
+func (r *rig) finishShot(counter, unique string, holds ...hold) shot {
+	return r.finishThen(60_000, counter, unique, nil, nil, holds...)
+}
+
+// finishThen is of jobs each of which others follow, under keys that come after its own.
+func (r *rig) finishThen(keepMs int, counter, unique string, uniques []string, then []newJob, holds ...hold) shot {
+	k := &r.k
+	s := shot{scriptFinish, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, laneKey, k.due, k.wake, k.done, k.doneAt, k.prio}, []any{k.ended()}}
+	index := r.withUnique(&s, unique)
+	for _, u := range uniques {
+		s.keys = append(s.keys, k.unique(u))
+	}
+	for _, h := range holds {
+		s.args = append(s.args, h.id, h.token, counter, index, rec(ended(counter)), keepMs, len(then))
+		for _, j := range then {
+			s.args = append(s.args, newLow(), j.record, j.how)
+		}
+	}
+	return s
+}

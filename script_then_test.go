@@ -1,3 +1,5 @@
+//go:build !race
+
 package pawl
 
 import (
@@ -82,6 +84,21 @@ func TestWhatFollowsUnderTheKeyOfTheJobThatEnds(t *testing.T) {
 			require.Zero(t, r.number("ZCOUNT", r.k.due, parkedFrom, "+inf"), name)
 			r.check()
 		}
+	})
+}
+
+// A job that waits behind another, and whose record was lost, holds no key of what follows.
+func TestAKeyWhoseNextJobWasLostIsFreeForWhatFollows(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, open func(*testing.T) *rig) {
+		r := open(t)
+		h, next := r.behind()
+		r.do("HDEL", r.k.held, next)
+		r.do("ZREM", r.k.due, next)
+		answer := strings.Fields(r.fire(r.finishThen(0, "done", "a", nil, []newJob{{newer("y"), "d 0 0 1 d 0"}}, h)))
+		require.Equal(t, ".", answer[2])
+		require.True(t, strings.HasPrefix(fmt.Sprint(r.do("GET", r.k.unique("a"))), answer[1]))
+		r.check()
 	})
 }
 

@@ -77,7 +77,7 @@ local function add_plan(keys, list, at, count, us, last_text, ending)
           -- Who waits behind one that ends has the key next, and keeps it; of one that has
           -- none, its window may be left, behind which nobody waits.
           change = ''
-          if next_id then
+          if next_id and redis.call('HEXISTS', keys.held, next_id) == 1 then
             holder = next_id
           elseif till <= now then
             holder = nil
