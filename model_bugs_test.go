@@ -77,7 +77,7 @@ var modelBugs = []modelBug{
 	{"retry leaves the mark", "retry", "idem_end(e[1], e[2], 0, KEYS[4], now)", "local _ = e"},
 	{"cancel leaves the mark", "cancel", "idem_end(idem_key, id, 0, KEYS[5], now)", "local _ = idem_key"},
 	{"purge leaves the mark", "purge", "idem_end(e[1], e[2], 0, KEYS[5], now)", "local _ = e"},
-	{"a job that is skipped is not done", "settle", "if counter == 'skipped' then", "if false then"},
+	{"a job that is skipped is not done", "settle", "if counter == 'skipped' or counter", "if counter"},
 	// What is kept.
 	{"finish leaves the lease", "finish", "redis.call('ZREM', KEYS[3], unpack(ended))", ""},
 	{"finish leaves the record", "finish", "redis.call('HDEL', KEYS[2], unpack(ended))", "gone = 0"},
@@ -103,8 +103,6 @@ var modelBugs = []modelBug{
 	{"what follows is not counted", "finish", "if follow then follow_count() end", ""},
 	{"what was lost is followed", "finish", "    for word_at = from + 7, (places[i + 1] or at) - 1 do list[#list + 1] = ARGV[word_at] end\n  end", "  end for word_at = from + 7, (places[i + 1] or at) - 1 do list[#list + 1] = ARGV[word_at] end"},
 	{"a follow-up finds its key held by the one that ends", "finish", "ending[id] = true", "local _ = id"},
-	{"a follow-up takes a key from who waits behind it", "finish", "holder = next_id", "holder = nil"},
-	{"a follow-up heeds no window", "finish", "elseif till <= now then", "else"},
 	{"a follow-up parks behind a job that ends", "finish", "change = ''\n", "\n"},
 	{"follow-ups push too many tokens", "finish", "plan.waiting = redis.call('LLEN', KEYS[9])", ""},
 	// Replacing, and waiting behind who runs.

@@ -182,8 +182,9 @@ func (x *modelMachine) cancel() error {
 	if own && x.viaQueue() {
 		id, _ := jobid.FromText(modelID(j))
 		err := x.q.Cancel(context.Background(), id)
-		if errors.Is(err, ErrState) != (want == "dead") || errors.Is(err, ErrNotFound) != (want == "missing") {
-			return fmt.Errorf("Cancel: %w, want %s", err, want)
+		over := want == "missing" && x.m.shows(modelID(j))
+		if errors.Is(err, ErrState) != (want == "dead" || over) || errors.Is(err, ErrNotFound) != (want == "missing" && !over) {
+			return fmt.Errorf("Cancel: %w, want %s, over %v", err, want, over)
 		}
 		return nil
 	}

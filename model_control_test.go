@@ -173,6 +173,9 @@ func (x *modelMachine) reschedule() error {
 		}
 		err := call()
 		is := map[string]error{"missing": ErrNotFound, "dead": ErrState, "running": ErrState, "parked": ErrState, "cancelled": ErrState}[want]
+		if want == "missing" && x.m.shows(modelID(j)) {
+			is = ErrState
+		}
 		if (err != nil) != (is != nil) || err != nil && !errors.Is(err, is) {
 			return fmt.Errorf("reschedule: %w, want %s", err, want)
 		}

@@ -43,6 +43,12 @@ func (m *modelQueue) keep(most int, added ...modelKept) (gone int) {
 	return gone
 }
 
+// shows reports whether a job is over, and can be seen.
+func (m *modelQueue) shows(id string) bool {
+	k, kept := m.kept[id]
+	return kept && k.till > m.ms()
+}
+
 // keptNow is the ids and records that a list shows.
 func (m *modelQueue) keptNow(wanted bool) []string {
 	list := []string{}
