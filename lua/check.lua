@@ -81,8 +81,9 @@ for i = 12, #KEYS do
   elseif till < now then
     local alive = redis.call('HEXISTS', KEYS[2], id) == 1 or
       string.find(id, '^%d+%-%d+$') and #redis.call('XRANGE', KEYS[1], id, id) > 0
-    -- A key without a job goes with the next enqueue, but it should not be.
-    if not alive then text = 'is held by a job that is over' end
+    -- A key without a job goes with the next enqueue, but it should not be. One whose
+    -- window has just ended may be there yet: Redis has been told to remove it.
+    if not alive and redis.call('PTTL', KEYS[i]) == -1 then text = 'is held by a job that is over' end
   elseif till > now + 1000 and redis.call('PTTL', KEYS[i]) == -1 and
     redis.call('HEXISTS', KEYS[2], id) == 0 and #redis.call('XRANGE', KEYS[1], id, id) == 0 then
     text = 'has a window, no job and no expiry'
