@@ -22,7 +22,7 @@ LIBRARY  := $(filter-out $(PROGRAMS),$(MODULES))
 # What CI runs, in this order.
 VERIFY := build fmt lint smoke serial quickstart fuzz peers race
 
-TESTFLAGS ?= -timeout 15m
+TESTFLAGS ?= -timeout 30m
 BENCH     ?= .
 FUZZTIME  ?= 10s
 FUZZBUILD ?= -fuzz Fuzz
