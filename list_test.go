@@ -165,7 +165,7 @@ func TestControlOfAQueueThatIsNone(t *testing.T) {
 			require.Contains(t, key, ":lane:", "nothing was made")
 		}
 		put(t, e.Queue("q"), 1)
-		for _, state := range []pawl.State{"", "done", "Ready"} {
+		for _, state := range []pawl.State{"", "cancelled", "Ready"} {
 			for _, err := range e.Queue("q").List(ctx, state, pawl.Filter{}) {
 				require.ErrorIs(t, err, pawl.ErrInvalid)
 			}

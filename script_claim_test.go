@@ -13,8 +13,7 @@ import (
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
-// A mark is what an idempotency key holds. The shots of jobs that have one; the
-// key is "a" unless it is said.
+// The shots of jobs with an idempotency key, which is "a" unless it is said.
 
 func (r *rig) claimCall(key string, holds ...hold) *call {
 	c := &call{script: scriptClaim, keys: []string{r.k.leases, r.k.runs}}
@@ -215,10 +214,7 @@ func TestAMarkIsFenced(t *testing.T) {
 
 // end2 is two shots of one script and key in one call.
 func end2(a, b shot) shot {
-	said := 0 // once a call
-	if a.script == scriptBury {
-		said = 1
-	}
+	said := map[*script]int{scriptBury: 1}[a.script] // the channel, once
 	a.args = append(a.args, b.args[said:]...)
 	return a
 }
