@@ -103,7 +103,6 @@ var modelBugs = []modelBug{
 	{"what follows is not counted", "finish", "if follow then follow_count() end", ""},
 	{"what was lost is followed", "finish", "    for word_at = from + 7, (places[i + 1] or at) - 1 do list[#list + 1] = ARGV[word_at] end\n  end", "  end for word_at = from + 7, (places[i + 1] or at) - 1 do list[#list + 1] = ARGV[word_at] end"},
 	{"a follow-up finds its key held by the one that ends", "finish", "ending[id] = true", "local _ = id"},
-	{"a follow-up parks behind a job that ends", "finish", "change = ''\n", "\n"},
 	{"follow-ups push too many tokens", "finish", "plan.waiting = redis.call('LLEN', KEYS[9])", ""},
 	// Replacing, and waiting behind who runs.
 	{"a job behind another is not let go when that is done", "settle", "unique_pass_all(passes, KEYS[2], KEYS[8], KEYS[9], waiting, now)", ""},
