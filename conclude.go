@@ -47,7 +47,7 @@ func (r *run) conclude(err error) (out *outcome) {
 		if p := recover(); p != nil { // in RetryFunc, or in an error's own methods
 			out = r.bury(ReasonPermanent, &PanicError{Value: p, Stack: panicStack(debug.Stack())}, true)
 		} else if out == nil { // runtime.Goexit there
-			out = r.bury(ReasonPermanent, errors.New("runtime.Goexit in RetryFunc"), true)
+			out = r.bury(ReasonPermanent, errors.New("runtime.Goexit in RetryFunc, or in the codec"), true)
 			out.event = r.event(out.err)
 			if r.release != nil {
 				r.release()

@@ -51,7 +51,7 @@ func (x *modelMachine) item(low uint64) (modelItem, []Option) {
 		options = append(options, VisibilityTimeout(r.Visibility))
 	}
 	if x.roll(3, "unique") == 0 {
-		u := Unique{Key: fmt.Sprint("key", x.roll(3, "key"))}
+		u := Unique{Key: fmt.Sprint("key", x.roll(x.keys, "key"))}
 		it.key, it.mode = u.Key, 'd'
 		if x.roll(3, "until started") == 0 {
 			u.Until, it.mode = UntilStarted, 's'

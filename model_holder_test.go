@@ -66,7 +66,7 @@ var modelVerbs = []modelVerb{
 
 // finish calls one verb for a few jobs, some of which others hold by now.
 func (x *modelMachine) finish() error {
-	v := modelVerbs[1+x.roll(len(modelVerbs)-1, "verb")]
+	v := modelPickOne(x, "verb", x.verbs...)
 	if v.name == "finish" && x.roll(2, "plain") == 0 {
 		v = modelVerbs[0] // the jobs leave nothing
 	}

@@ -164,7 +164,7 @@ func (x *modelMachine) followUps(r *modelRef, keys []string, fixed int) []string
 	if len(x.m.state()) > 150 {
 		return keys
 	}
-	for range max(0, x.roll(5, "follow-ups")-2) {
+	for range max(0, x.roll(5, "follow-ups")-1) {
 		x.nonce++
 		it, _ := x.item(1<<63 + uint64(1000+x.nonce))
 		unique := 0

@@ -11,7 +11,9 @@ import (
 )
 
 // The operations of a machine. Each draws what it does, does it to the queue
-// and to the model, and compares the answers.
+// and to the model, and compares the answers. Every history has the first few.
+const modelAlways = 3
+
 var modelOps = []struct {
 	name   string
 	weight int
@@ -42,15 +44,32 @@ var modelOps = []struct {
 	{"forget", 1, (*modelMachine).forget},
 }
 
+// swarm draws what a history does much of, little of, and not at all: a bug that
+// takes three rare things in a row is met where there is nothing else to do, and
+// not where each history does a little of all (Groce and others, "Swarm Testing",
+// ISSTA 2012).
+func (x *modelMachine) swarm() {
+	x.verbs = modelVerbs[1:]
+	if x.roll(2, "verbs") == 0 {
+		at := x.roll(len(x.verbs), "verb")
+		x.verbs = append([]modelVerb{x.verbs[at]}, x.verbs[x.roll(len(x.verbs), "another verb")])
+	}
+	x.keys = modelPickOne(x, "keys", 1, 1, 2, 3)
+	for i, op := range modelOps {
+		share := modelPickOne(x, "share of "+op.name, 0, 1, 1, 5)
+		if i < modelAlways {
+			share = max(share, 1)
+		}
+		x.weights = append(x.weights, op.weight*share)
+		x.weight += op.weight * share
+	}
+}
+
 // step does one operation and compares the whole state.
 func (x *modelMachine) step() error {
-	total := 0
-	for _, op := range modelOps {
-		total += op.weight
-	}
-	at := x.roll(total, "operation")
-	for _, op := range modelOps {
-		if at -= op.weight; at >= 0 {
+	at := x.roll(x.weight, "operation")
+	for i, op := range modelOps {
+		if at -= x.weights[i]; at >= 0 {
 			continue
 		}
 		x.note("%s", op.name)

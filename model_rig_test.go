@@ -7,6 +7,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -28,13 +29,7 @@ const modelStart = 4102444800_999_600 // us
 type modelScripts map[string]*script
 
 func modelTable() modelScripts {
-	table := modelScripts{}
-	for _, s := range []*script{scriptEnqueue, scriptLease, scriptSettle, scriptRetry, scriptBury, scriptExtend, scriptRelease, scriptProgress,
-		scriptCancel, scriptRedrive, scriptDelete, scriptInspect, scriptStats, scriptWake, scriptCheck,
-		scriptPurge, scriptReschedule, scriptPause, scriptList, scriptClaim, scriptMarks, scriptOver, scriptFinish, scriptTrim, scriptForget} {
-		table[s.name] = s
-	}
-	return table
+	return maps.Clone(scripts)
 }
 
 // replace is the table with old replaced in the scripts of these names, or of
@@ -156,6 +151,12 @@ type modelMachine struct {
 	after   modelState            // of the operation under way, if it was read
 	log     []string
 	nonce   int
+
+	// What it is mostly about.
+	weights []int
+	weight  int // all of them
+	verbs   []modelVerb
+	keys    int // unique keys
 }
 
 // modelDice is where a machine's choices come from: a number in [0, n).
@@ -171,6 +172,7 @@ func (r *modelRig) start(roll modelDice) (*modelMachine, error) {
 		x.workers[i] = &modelWorker{visibility: visibility, crashes: i + 1, lanes: map[string]*modelLane{}}
 	}
 	x.m.keptMost = r.keptMost
+	x.swarm()
 	return x, r.setClock(modelStart, nil)
 }
 

@@ -125,15 +125,16 @@ func (w *Worker) retire(ctx context.Context, done chan<- struct{}, schedules boo
 }
 
 // retire lets go the dead jobs that DeadRetention no longer keeps, and tells the
-// hooks of each. now is the server's time as the worker knows it, and only says
-// where to look; the script judges by the server's clock.
+// hooks of each. now is the server's time as the worker knows it, late by as long as
+// an answer took, and only says where to look; the script judges by the server's
+// clock.
 func (q *queueState) retire(ctx context.Context, now time.Time) {
 	keep := q.client.retention
 	if keep == Forever {
 		return
 	}
 	d := &DeadLetters{q}
-	last := strconv.FormatInt(max(0, now.Add(-keep).UnixMilli()), 10)
+	last := strconv.FormatInt(max(0, now.Add(time.Second-keep).UnixMilli()), 10)
 	_ = d.walk(ctx, "-", last, func(page []redis.XMessage) (more bool, err error) {
 		// What it has removed is not to be lost on the hooks with its answer.
 		patient, cancel := context.WithTimeout(ctx, 2*laneTrust)

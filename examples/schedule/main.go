@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/examplefleet"
 	"github.com/pawlq/pawl/internal/exampleredis"
 )
 
@@ -23,8 +24,8 @@ const ticks = 12
 
 func main() {
 	run := parent
-	if len(os.Args) == 3 && os.Args[1] == "worker" {
-		run = func() error { return child(os.Args[2]) }
+	if args, ok := examplefleet.Worker(); ok {
+		run = func() error { return work(args[0]) }
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "pawl schedule:", err)
@@ -47,16 +48,18 @@ func parent() error {
 	if err != nil {
 		return err
 	}
-	f := &fleet{start: time.Now(), reports: make(chan report)}
-	defer f.killAll()
-	s := &story{queue: client.Queue(queue), fleet: f, jobs: map[string]map[string]string{}}
+	s := &story{start: time.Now(), queue: client.Queue(queue), jobs: map[string]map[string]string{},
+		reports: make(chan report, 1000)} // many more than there are
+	s.fleet = examplefleet.New(rdb, s.hear)
+	defer s.fleet.Close()
 	if err := s.register(ctx); err != nil {
 		return err
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		if err := f.launch(ctx, name, exampleredis.URL(rdb), namespace); err != nil {
+		if err := s.fleet.Start(ctx, name, namespace); err != nil {
 			return err
 		}
+		s.line("worker "+name, "starts")
 	}
 	for _, chapter := range []func(context.Context) error{s.watch, s.trigger, s.end} {
 		if err := chapter(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 var told = []string{
 	`^ *\d+ ms  parent    has nightly  cron 30 2 \* \* \* in Europe/Berlin, next at \d{4}-\d\d-\d\d 0[01]:[03]0:00 UTC$`,
 	`^ *\d+ ms  parent    has often    every 1s, next at `,
-	`^ *\d+ ms  worker c  starts, pid \d+$`,
+	`^ *\d+ ms  worker c  starts$`,
 	`^ *\d+ ms  worker [abc]  runs the job of \d\d:\d\d:\d\d\.\d{3}$`,
 	`^ *\d+ ms  parent    kills worker [abc] \(SIGKILL\)$`,
 	`^ *\d+ ms  worker [abc]  runs the job of \d\d:\d\d:\d\d\.\d{3}$`,

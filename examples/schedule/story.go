@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/examplefleet"
 )
 
 // period is that of the job of which some are to be seen, and of the canary.
@@ -14,9 +15,30 @@ const period = time.Second
 
 // story is what the parent does: in earnest it is any program that registers.
 type story struct {
-	queue *pawl.Queue
-	fleet *fleet
-	jobs  map[string]map[string]string // by tick: the jobs that ran, and where
+	start   time.Time
+	queue   *pawl.Queue
+	fleet   *examplefleet.Fleet[report]
+	reports chan report
+	jobs    map[string]map[string]string // by tick: the jobs that ran, and where
+}
+
+func (s *story) hear(worker string, r report) {
+	r.Worker = worker
+	s.reports <- r
+}
+
+// next is what a worker reports next.
+func (s *story) next(ctx context.Context) (report, error) {
+	select {
+	case r := <-s.reports:
+		return r, nil
+	case <-ctx.Done():
+		return report{}, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
+	}
+}
+
+func (s *story) line(who, format string, args ...any) {
+	fmt.Printf("%6d ms  %-8s  %s\n", time.Since(s.start).Milliseconds(), who, fmt.Sprintf(format, args...))
 }
 
 func (s *story) register(ctx context.Context) error {
@@ -35,7 +57,7 @@ func (s *story) register(ctx context.Context) error {
 		return err
 	}
 	for _, info := range infos {
-		s.fleet.line("parent", "has %-7s  %s, next at %s", info.ID, info.Spec, info.Next.Format(time.DateTime+" UTC"))
+		s.line("parent", "has %-7s  %s, next at %s", info.ID, info.Spec, info.Next.Format(time.DateTime+" UTC"))
 	}
 	return nil
 }
@@ -43,7 +65,7 @@ func (s *story) register(ctx context.Context) error {
 // watch sees the ticks come, and kills the worker that has run the fourth.
 func (s *story) watch(ctx context.Context) error {
 	for killed := false; len(s.jobs) < ticks; {
-		r, err := s.fleet.next(ctx)
+		r, err := s.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -54,13 +76,13 @@ func (s *story) watch(ctx context.Context) error {
 			s.jobs[r.Tick] = map[string]string{}
 		}
 		s.jobs[r.Tick][r.Job] = r.Worker
-		s.fleet.line("worker "+r.Worker, "runs the job of %s", r.Tick)
+		s.line("worker "+r.Worker, "runs the job of %s", r.Tick)
 		if len(s.jobs) == 4 && !killed {
 			killed = true
-			if err := s.fleet.kill(r.Worker); err != nil {
+			if err := s.fleet.Kill(r.Worker); err != nil {
 				return err
 			}
-			s.fleet.line("parent", "kills worker %s (SIGKILL)", r.Worker)
+			s.line("parent", "kills worker %s (SIGKILL)", r.Worker)
 		}
 	}
 	return s.queue.PauseSchedule(ctx, "often")
@@ -72,12 +94,12 @@ func (s *story) trigger(ctx context.Context) error {
 		return err
 	}
 	for {
-		r, err := s.fleet.next(ctx)
+		r, err := s.next(ctx)
 		if err != nil {
 			return err
 		}
 		if r.What == "nightly" {
-			s.fleet.line("worker "+r.Worker, "runs the nightly job, triggered by hand")
+			s.line("worker "+r.Worker, "runs the nightly job, triggered by hand")
 			return nil
 		}
 	}

@@ -2,15 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"os"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/pawlq/pawl"
-	"github.com/pawlq/pawl/internal/exampleredis"
+	"github.com/pawlq/pawl/internal/examplefleet"
 )
 
 const queue = "reports"
@@ -30,16 +25,13 @@ type report struct {
 	Job    string
 }
 
-// child is a worker process. It knows of no schedule: those of its queue lie in
-// Redis. It stops when the parent closes its standard input, and thus also when the
-// parent is no more.
-func child(namespace string) error {
-	opts, err := redis.ParseURL(os.Getenv(exampleredis.Env))
+// work is a worker process. It knows of no schedule: those of its queue lie in Redis.
+func work(namespace string) error {
+	ctx, rdb, stop, err := examplefleet.Open()
 	if err != nil {
 		return err
 	}
-	rdb := redis.NewClient(opts)
-	defer func() { _ = rdb.Close() }()
+	defer stop()
 	client, err := pawl.New(rdb, pawl.Config{Namespace: namespace})
 	if err != nil {
 		return err
@@ -49,18 +41,11 @@ func child(namespace string) error {
 		return err
 	}
 	pawl.Handle(w, sumUp)
-
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
 	return w.Run(ctx)
 }
 
 // sumUp goes by the time that the job was made for, and not by the clock.
 func sumUp(_ context.Context, job *pawl.Job[Report]) error {
-	return json.NewEncoder(os.Stdout).Encode(report{
-		What: job.Schedule, Tick: job.ScheduledAt.Format("15:04:05.000"), Job: job.ID.String()})
+	examplefleet.Tell(report{What: job.Schedule, Tick: job.ScheduledAt.Format("15:04:05.000"), Job: job.ID.String()})
+	return nil
 }
