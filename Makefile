@@ -50,9 +50,11 @@ test: ## test every module
 	@command -v mariadbd > /dev/null || [ -x /usr/sbin/mariadbd ] || echo "no mariadbd: its part of pawlsql's suite will be skipped"
 	$(call each,go test $(TESTFLAGS) ./...)
 
+# Many tests wait for a clock most of the time, so that more run at once than there are
+# processors.
 .PHONY: race
 race: ## test every library under the race detector, in random order
-	$(call in,$(LIBRARY),go test -race -shuffle=on $(TESTFLAGS) ./...)
+	$(call in,$(LIBRARY),go test -race -parallel 4 -shuffle=on $(TESTFLAGS) ./...)
 
 # Tests of the scripts and of the model have one goroutine each, and the race
 # detector slows the Lua of miniredis down five times: their files say so to the

@@ -188,7 +188,7 @@ func (r *run) bury(reason DeadReason, err error, failed bool) *outcome {
 	}
 	rec.Dead = &record.PostMortem{Reason: string(reason), Error: text, Stack: stack,
 		Worker: r.feed.worker.cfg.Name, Build: build(), At: r.feed.now().UnixMilli(), MaxAttempts: r.policy.maxAttempts}
-	rec.Progress = r.progress.last().record()
+	rec.Progress = r.lastProgress().record()
 	return &outcome{run: r, verb: verbBury, record: rec.Append(nil), also: strings.Join(also, "+") + r.told(), reason: reason, err: err, event: r.event(err)}
 }
 

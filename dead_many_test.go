@@ -38,7 +38,7 @@ func (r *rig) buryMany(n int) {
 // PAWL_FAULTS_WHOLE they are the row's hundred thousand.
 func TestAGreatManyDead(t *testing.T) {
 	t.Parallel()
-	n := 20_000
+	n := 10_000
 	if os.Getenv("PAWL_FAULTS_WHOLE") != "" {
 		n = 100_000
 	}

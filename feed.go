@@ -196,7 +196,9 @@ func (f *feed) finish(out *outcome) {
 	rouse := f.tracks[0].calls == nil && f.tracks[1].calls == nil || len(f.finished) == f.enough
 	f.mu.Unlock()
 	out.run.cancel(nil)
-	out.run.progress.end()
+	if a := out.run.said.Load(); a != nil {
+		a.progress.end()
+	}
 	if out.run.suspect {
 		f.worker.suspect.Unlock()
 		// Leases passed over the suspects that came after it.

@@ -109,10 +109,9 @@ type RawJob struct {
 
 	idempotency string // the key of its Idempotency; "" if it has none
 
-	staged   *staged      // nil for a literal
-	client   *Client      // nil for a literal
-	log      *slog.Logger // nil for a literal
-	progress *progress    // nil but for the job of a handler
+	client *Client      // nil for a literal
+	log    *slog.Logger // nil for a literal
+	run    *run         // nil but for the job of a handler
 }
 
 // IdempotencyKey is the same for every run of the job, retries, crashes and

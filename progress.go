@@ -39,11 +39,11 @@ func (j *RawJob) Progress(ctx context.Context, percent float64, note string) err
 	if math.IsNaN(percent) || percent < 0 || percent > 100 {
 		return fmt.Errorf("pawl: progress: %w", invalidf("a progress of %v percent: give 0 to 100", percent))
 	}
-	if j.progress == nil {
+	if j.run == nil {
 		return nil
 	}
 	v := remark{record.Progress{Percent: math.Abs(percent), Note: noteText(note)}, true} // a zero has no sign
-	if err := j.progress.tell(ctx, v); err != nil {
+	if err := j.run.aside().progress.tell(ctx, v); err != nil {
 		return fmt.Errorf("pawl: progress %s: %w", j.Queue, err)
 	}
 	return nil
@@ -94,8 +94,8 @@ func (v remark) record() *record.Progress {
 	return &v.Progress
 }
 
-// progress is how far a run is: what it said last, and what Redis has of it. It is
-// part of its run, and a timer is all that it has going.
+// progress is how far a run is: what it said last, and what Redis has of it. A timer is
+// all that it has going.
 type progress struct {
 	run  *run
 	lost atomic.Bool // the lease is
@@ -110,11 +110,15 @@ type progress struct {
 	over   bool // the handler has returned
 }
 
-// last is what the run, or one before it, said.
-func (p *progress) last() remark {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said
+// lastProgress is what the run, or one before it, said.
+func (r *run) lastProgress() remark {
+	a := r.said.Load()
+	if a == nil {
+		return r.before
+	}
+	a.progress.mu.Lock()
+	defer a.progress.mu.Unlock()
+	return a.progress.said
 }
 
 // tell takes a value, and waits for the answer if it is sent at once.

@@ -72,12 +72,13 @@ type staged struct {
 // the job is dead, reason "permanent", although its handler has returned nil. For
 // nobody could ever see that result.
 func (j *RawJob) SetResult(v any) {
-	if j.staged == nil {
+	if j.run == nil {
 		return
 	}
-	j.staged.mu.Lock()
-	defer j.staged.mu.Unlock()
-	j.staged.result, j.staged.given = v, true
+	s := &j.run.aside().staged
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.result, s.given = v, true
 }
 
 // succeed is the outcome of a run whose handler has returned nil, or why the run has
@@ -91,8 +92,6 @@ func (r *run) succeed() (*outcome, error) {
 	if err := r.handedOn(); err != nil {
 		return nil, err
 	}
-	r.staged.mu.Lock()
-	defer r.staged.mu.Unlock()
 	counter := "done"
 	if r.rec.Kind == canaryName {
 		counter = canaryCounter
@@ -102,10 +101,14 @@ func (r *run) succeed() (*outcome, error) {
 
 // result is the staged result, encoded, or nil: there is none, or nobody to see it.
 func (r *run) result() ([]byte, error) {
-	r.staged.mu.Lock()
-	v, given := r.staged.result, r.staged.given
-	r.staged.mu.Unlock()
-	if !given || r.rec.Retain <= 0 {
+	a := r.said.Load()
+	if a == nil || r.rec.Retain <= 0 {
+		return nil, nil
+	}
+	a.staged.mu.Lock()
+	v, given := a.staged.result, a.staged.given
+	a.staged.mu.Unlock()
+	if !given {
 		return nil, nil
 	}
 	body, err := r.feed.q.client.codec.Encode(r.rec.Kind, v)

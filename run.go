@@ -8,6 +8,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlq/pawl/internal/jobid"
@@ -35,7 +36,6 @@ type run struct {
 	started    time.Time
 	leasedAt   time.Time // by the server's clock
 	decided    bool      // the policy is known
-	staged     staged    // of the handler, for when it succeeds
 	unclaimed  bool      // its idempotency key is yet to be asked for
 	suspect    bool
 	slotless   bool // it came when there was no slot for it, and goes back
@@ -49,19 +49,17 @@ type run struct {
 	endedAt  time.Time // when its context was seen to have ended
 	stuck    bool
 
-	progress progress
+	said   atomic.Pointer[aside] // by its handler; nil: nothing
+	before remark                // of a run before
 }
 
 func newRun(f *feed, l leased) *run {
 	w := f.worker
-	r := &run{feed: f, id: l.id, flags: l.flags, token: l.token, suspect: l.suspect, started: time.Now(), leasedAt: l.now}
+	r := &run{feed: f, id: l.id, flags: l.flags, token: l.token, suspect: l.suspect, started: time.Now(), leasedAt: l.now, before: l.said}
 	r.rec, r.bad = l.decode()
 	id, _ := jobid.FromText(l.id)
 	r.job = rawJob(f.q, id, r.rec)
-	r.job.Crashes, r.job.staged, r.staged.run = l.crashes, &r.staged, r
-	r.job.Run = fence(l.token)
-	r.progress.run, r.progress.said, r.progress.stored = r, l.said, l.said
-	r.job.progress = &r.progress
+	r.job.Crashes, r.job.Run, r.job.run = l.crashes, fence(l.token), r
 	r.own = w.handlers[r.rec.Kind]
 	r.ctx, r.cancel = context.WithCancelCause(w.base)
 	r.decided = r.own == nil || r.own.own == nil
@@ -290,7 +288,9 @@ func (r *run) reportLost() {
 	again := r.lost
 	r.lost = true
 	r.feed.mu.Unlock()
-	r.progress.lost.Store(true)
+	if a := r.said.Load(); a != nil {
+		a.progress.lost.Store(true)
+	}
 	r.cancel(ErrLeaseLost)
 	if !again {
 		r.feed.worker.teller.tell(r.tellLost)

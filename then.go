@@ -141,7 +141,12 @@ func (r *run) followers() (list []*item) {
 	for _, t := range r.rec.Then {
 		list = append(list, r.feed.q.follower(t))
 	}
-	return append(list, r.staged.then...)
+	if a := r.said.Load(); a != nil {
+		a.staged.mu.Lock()
+		defer a.staged.mu.Unlock()
+		list = append(list, a.staged.then...)
+	}
+	return list
 }
 
 // addTo puts the follow-ups of an outcome into its call: how many, then three words for

@@ -36,12 +36,11 @@ type onward struct {
 //
 // Of a run that does not succeed all that was staged is dropped. A literal does nothing.
 func (j *RawJob) Then(args Args, opts ...Option) {
-	if j.staged == nil {
+	if j.run == nil {
 		return
 	}
-	r := j.staged.run
-	it, err := r.feed.q.prepare(r.ctx, args, opts)
-	j.staged.follow(it, err)
+	it, err := j.run.feed.q.prepare(j.run.ctx, args, opts)
+	j.run.aside().staged.follow(it, err)
 }
 
 // ThenOn is Then for another queue. Two queues share no script, so it is weaker:
@@ -62,10 +61,10 @@ func (j *RawJob) ThenOn(queue string, args Args, opts ...Option) {
 		j.Then(args, opts...)
 		return
 	}
-	if j.staged == nil {
+	if j.run == nil {
 		return
 	}
-	j.staged.handOn(j.client.queue(queue), j.ID, args, opts)
+	j.run.aside().staged.handOn(j.client.queue(queue), j.ID, args, opts)
 }
 
 // handOn stages one follow-up in another queue, or keeps the error.
@@ -115,9 +114,13 @@ func (s *staged) follow(it *item, err error) {
 // handedOn is what stands in the way of a run whose handler has returned nil, or nil. What
 // follows in other queues is enqueued then.
 func (r *run) handedOn() error {
-	r.staged.mu.Lock()
-	err, list := errors.Join(r.staged.errs...), r.staged.onward
-	r.staged.mu.Unlock()
+	a := r.said.Load()
+	if a == nil {
+		return nil
+	}
+	a.staged.mu.Lock()
+	err, list := errors.Join(a.staged.errs...), a.staged.onward
+	a.staged.mu.Unlock()
 	switch {
 	case err != nil:
 		return Permanent(err)
