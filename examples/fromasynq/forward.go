@@ -20,8 +20,6 @@ const (
 	remembered = 7 * 24 * time.Hour
 )
 
-// region: forwarder
-
 // forwarder moves the tasks that wait in a queue of asynq into one of pawl: pending,
 // scheduled and to be retried.
 type forwarder struct {
@@ -63,6 +61,8 @@ func (f *forwarder) forward(ctx context.Context, queue string) (moved int, err e
 	}
 	return moved, nil
 }
+
+// region fromasynq
 
 // move has the tasks in pawl before they are gone from asynq: in between they are in both,
 // and never in none.

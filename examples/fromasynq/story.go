@@ -20,6 +20,8 @@ const (
 	failed  = 5
 )
 
+// region fromasynq-kind
+
 // Welcome is the job. Its kind is the type that the tasks have in asynq, and its fields
 // are those of their JSON: so the handler runs old tasks and new jobs alike.
 type Welcome struct {
@@ -27,6 +29,8 @@ type Welcome struct {
 }
 
 func (Welcome) Kind() string { return "email:welcome" }
+
+// endregion
 
 type story struct {
 	rdb       *redis.Client
