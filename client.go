@@ -2,7 +2,6 @@ package pawl
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -158,8 +157,8 @@ func (q *queueState) wrap(verb string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if q.err != nil { // whose text names the queue, quoted
-		return fmt.Errorf("pawl: %s: %w", verb, err)
+	if q.err == nil { // whose text names the queue, quoted
+		verb += " " + q.name
 	}
-	return fmt.Errorf("pawl: %s %s: %w", verb, q.name, err)
+	return &placed{"pawl: " + verb, err}
 }

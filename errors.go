@@ -3,6 +3,7 @@ package pawl
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Errors of an enqueue. Every one of them but ErrUnconfirmed means that
@@ -69,3 +70,14 @@ var (
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
+
+// placed is an error and where it came from. The name of the package, with which pawl's
+// errors begin, is not said again after that.
+type placed struct {
+	where string
+	err   error
+}
+
+func (p *placed) Error() string { return p.where + ": " + strings.TrimPrefix(p.err.Error(), "pawl: ") }
+
+func (p *placed) Unwrap() error { return p.err }

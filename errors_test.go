@@ -38,4 +38,14 @@ func TestErrors(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		require.EqualError(t, err, "pawl: invalid: part 2: unexpected EOF")
 	})
+	t.Run("say the name of the package once", func(t *testing.T) {
+		t.Parallel()
+		q := &queueState{name: "mail"}
+		require.NoError(t, q.wrap("schedule", nil))
+		err := q.wrap("schedule", &placed{`schedule "x"`, invalidf("it: %w", io.ErrUnexpectedEOF)})
+		require.EqualError(t, err, `pawl: schedule mail: schedule "x": invalid: it: unexpected EOF`)
+		require.ErrorIs(t, err, ErrInvalid)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.EqualError(t, q.wrap("get", ErrNotFound), "pawl: get mail: not found")
+	})
 }

@@ -111,7 +111,7 @@ func ExampleOption() {
 	// Output:
 	// 1 ready, 2 delayed
 	// true
-	// pawl: enqueue emails: pawl: invalid: Priority(10): give 1 to 9, or 0 for none
+	// pawl: enqueue emails: invalid: Priority(10): give 1 to 9, or 0 for none
 }
 
 // Headers travel outside the payload: by option, or from the caller's context.

@@ -19,6 +19,38 @@ func ExampleSpec() {
 	// false
 }
 
+// A line that a customer typed is checked, and its times are shown, before it is stored.
+func ExampleSpec_Next() {
+	// region next
+	times := func(zone, line string) error {
+		spec := pawl.CronIn(zone, line)
+		if err := spec.Validate(); err != nil {
+			return err // it says what to write instead
+		}
+		at := time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC) // now, in production
+		for range 5 {
+			var err error
+			if at, err = spec.Next(at); err != nil {
+				return err
+			}
+			fmt.Println(at.Format("Mon 2006-01-02 15:04 MST"))
+		}
+		return nil
+	}
+	fmt.Println(times("Europe/Berlin", "30 2 * * *"))
+	fmt.Println(times("Europe/Berlin", "02:30"))
+	// endregion
+
+	// Output:
+	// Sat 2026-03-28 02:30 CET
+	// Sun 2026-03-29 03:00 CEST
+	// Mon 2026-03-30 02:30 CEST
+	// Tue 2026-03-31 02:30 CEST
+	// Wed 2026-04-01 02:30 CEST
+	// <nil>
+	// pawl: invalid: CronIn("Europe/Berlin", "02:30"): the line has 1 field, not 5: write "minute hour day-of-month month day-of-week", as "0 2 * * *"
+}
+
 // Minute, hour, day of month, month, day of week, in UTC.
 func ExampleCron() {
 	for _, spec := range []pawl.Spec{

@@ -155,7 +155,7 @@ func (q *queueState) define(ctx context.Context, list []Schedule) (map[string]de
 	for _, s := range list {
 		d, err := plain.definition(ctx, s)
 		if err != nil {
-			return nil, fmt.Errorf("schedule %.140q: %w", s.ID, err)
+			return nil, &placed{fmt.Sprintf("schedule %.140q", s.ID), err}
 		}
 		if _, twice := definitions[s.ID]; twice {
 			return nil, invalidf("schedule %q is given twice: give each an ID of its own", s.ID)
@@ -220,6 +220,8 @@ func checkScheduleID(id string) error {
 		return invalidf("the ID is empty: give it a name that stays, such as %q", "nightly-report")
 	case len(id) > maxScheduleID:
 		return invalidf("the ID %.40q… has %d bytes: use at most %d", id, len(id), maxScheduleID)
+	case id == canaryName:
+		return invalidf("%q is the queue's canary: Queue.Canary sets it, and removes it with a period of 0", id)
 	case strings.HasPrefix(id, reserved):
 		return invalidf("the ID %q begins with %q, as pawl's own do: choose another", id, reserved)
 	case !utf8.ValidString(id):

@@ -272,7 +272,11 @@ func TestSchedulesThatMakeNoSenseAreRefused(t *testing.T) {
 		require.ErrorIs(t, q.Canary(ctx, -time.Second), pawl.ErrInvalid)
 		require.ErrorIs(t, q.Canary(ctx, time.Millisecond), pawl.ErrInvalid)
 		_, err := q.Trigger(ctx, "pawl:canary")
-		require.ErrorIs(t, err, pawl.ErrInvalid)
+		for _, err := range []error{err, q.Unschedule(ctx, "pawl:canary"), q.PauseSchedule(ctx, "pawl:canary"), q.ResumeSchedule(ctx, "pawl:canary")} {
+			require.ErrorIs(t, err, pawl.ErrInvalid)
+			require.ErrorContains(t, err, "Queue.Canary sets it, and removes it with a period of 0")
+		}
+		require.ErrorContains(t, q.Unschedule(ctx, "pawl:other"), "choose another")
 		_, err = q.Enqueue(ctx, mistyped{})
 		require.ErrorIs(t, err, pawl.ErrInvalid)
 		bad := e.Client.Queue("no such name")

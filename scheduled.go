@@ -43,7 +43,7 @@ func (q *queueState) register(ctx context.Context, definitions map[string]defini
 	err := q.editSchedules(ctx, slices.Sorted(maps.Keys(definitions)), func(seen seenSchedule, now int64) (edit, bool, error) {
 		e, change, err := seen.become(definitions[seen.id], now)
 		if err != nil {
-			err = fmt.Errorf("schedule %q: %w", seen.id, err)
+			err = &placed{fmt.Sprintf("schedule %q", seen.id), err}
 		}
 		return e, change, err
 	})

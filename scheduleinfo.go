@@ -145,11 +145,11 @@ func (q *queueState) trigger(ctx context.Context, id string) (*item, error) {
 		seen := look.seen[0]
 		d, err := parseDefinition(seen.definition)
 		if err != nil {
-			return nil, fmt.Errorf("schedule %q: %w", id, err)
+			return nil, &placed{fmt.Sprintf("schedule %q", id), err}
 		}
 		it, err := d.job(q, id, look.now)
 		if err != nil {
-			return nil, fmt.Errorf("schedule %q: %w", id, err)
+			return nil, &placed{fmt.Sprintf("schedule %q", id), err}
 		}
 		// Each job of a schedule has a time of its own.
 		if state, ok := parseScheduleState(seen.state); ok && look.now != state.last && look.now != state.next {

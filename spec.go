@@ -13,7 +13,7 @@ import (
 // used by many goroutines.
 //
 // None of the three fails. What they were given is checked where the Spec is
-// used, and an error there is an ErrInvalid.
+// used, and by Validate; an error there is an ErrInvalid.
 type Spec struct {
 	kind specKind
 	// zone and line are those of Cron and CronIn.
@@ -30,7 +30,7 @@ const (
 )
 
 // Cron is a standard five-field crontab line in UTC. "@daily" and the like
-// work. A wrong line is an error of Schedule, naming the field.
+// work. A wrong line is an error of Validate and of Schedule, naming the field.
 //
 // The fields are minute (0 to 59), hour (0 to 23), day of month (1 to 31),
 // month (1 to 12, or jan to dec) and day of week (0 to 7, or sun to sat; 0 and

@@ -93,14 +93,16 @@ func TestWrongSpecs(t *testing.T) {
 		{Cron("TZ=Asia/Tokyo 0 9 * * *"), []string{`write CronIn("Asia/Tokyo", "0 9 * * *")`}},
 		{Cron("0 0 30 feb *"), []string{"never fires"}},
 		{Cron(strings.Repeat("*", 1<<16)), []string{"65536 bytes"}},
-		{Cron("\xff"), []string{"fields"}},
+		{Cron("\xff"), []string{"1 field,"}},
+		{CronIn("0 2 * * *", "Europe/Berlin"), []string{"the zone comes first", `write CronIn("Europe/Berlin", "0 2 * * *")`}},
+		{CronIn("@daily", "UTC"), []string{`write CronIn("UTC", "@daily")`}},
 		{CronIn("", "0 2 * * *"), []string{`CronIn("", "0 2 * * *")`, "zone is empty"}},
 		{CronIn("Local", "0 2 * * *"), []string{"differs from machine to machine"}},
 		{CronIn("Europe/Atlantis", "0 2 * * *"), []string{"not known on this machine", "time/tzdata"}},
 		{CronIn(strings.Repeat("x", 1<<16), "0 2 * * *"), []string{"no time zone"}},
 		{CronIn("Europe/Berlin", "0 2 * * 8"), []string{`CronIn("Europe/Berlin", "0 2 * * 8")`, "day of week"}},
 	} {
-		err := c.spec.check()
+		err := c.spec.Validate()
 		require.ErrorIs(t, err, ErrInvalid)
 		for _, s := range c.says {
 			require.ErrorContains(t, err, s)
@@ -109,6 +111,39 @@ func TestWrongSpecs(t *testing.T) {
 		at, nextErr := c.spec.next(now, now)
 		require.Zero(t, at)
 		require.EqualError(t, nextErr, err.Error())
+		at, nextErr = c.spec.Next(now)
+		require.Zero(t, at)
+		require.EqualError(t, nextErr, err.Error())
+	}
+}
+
+func TestTheTimesThatASpecIsAskedFor(t *testing.T) {
+	t.Parallel()
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	require.NoError(t, err)
+	after := time.Date(2026, 3, 28, 10, 7, 3, 123456789, tokyo) // 01:07:03 UTC
+	for _, c := range []struct {
+		spec Spec
+		want []string
+	}{
+		{Every(90 * time.Second), []string{"2026-03-28T01:08:33.123456789Z", "2026-03-28T01:10:03.123456789Z"}},
+		{Cron("7 1,2 * * *"), []string{"2026-03-28T02:07:00Z", "2026-03-29T01:07:00Z"}},
+		{CronIn("Europe/Berlin", "30 2 * * *"), []string{"2026-03-28T02:30:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"}},
+	} {
+		require.NoError(t, c.spec.Validate())
+		at := after
+		for _, want := range c.want {
+			next, err := c.spec.Next(at)
+			require.NoError(t, err)
+			require.Equal(t, want, next.Format(time.RFC3339Nano), c.spec)
+			at = next
+		}
+	}
+	for _, s := range []Spec{Every(time.Hour), CronIn("Europe/Berlin", "@yearly")} {
+		at, err := s.Next(time.Date(9999, 12, 31, 23, 30, 0, 0, time.UTC))
+		require.Zero(t, at)
+		require.ErrorIs(t, err, ErrInvalid)
+		require.ErrorContains(t, err, "before the year 10000")
 	}
 }
 

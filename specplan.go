@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -8,6 +9,33 @@ import (
 )
 
 const minEvery = time.Second
+
+// Validate is the error that Schedule would have of this Spec, an ErrInvalid that says
+// what is wrong with it, as a line that somebody typed, and nil if nothing is. It needs
+// no Redis. A time zone is known or not on the machine that asks: another may differ.
+func (s Spec) Validate() error { return s.check() }
+
+// Next is the first time after another at which a schedule of this Spec fires, that one
+// itself excluded. Of a crontab line it is in the time zone of the line, as CronIn got it;
+// ScheduleInfo.Next and RawJob.ScheduledAt, the same moments, are in UTC.
+//
+// Every has no times before it is registered: Next is that of a schedule which is
+// registered at after, so after and one period, in UTC. For one that is registered,
+// ScheduleInfo.Next has the real one, and a period after that is the next but one.
+//
+// An error is an ErrInvalid: that of Validate, or there is no such time before the year
+// 10000.
+func (s Spec) Next(after time.Time) (time.Time, error) {
+	at, err := s.next(after, after)
+	if err != nil || s.kind != cronSpec {
+		return at, err
+	}
+	p, err := s.plan()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return at.In(p.zone), nil
+}
 
 // check is the error of a Spec that cannot be used here, an ErrInvalid.
 func (s Spec) check() error {
@@ -88,6 +116,9 @@ func (s Spec) plan() (plan, error) {
 	}
 	var err error
 	if p.line, err = cron.Parse(s.line); err != nil {
+		if _, isLine := cron.Parse(s.zone); isLine == nil {
+			err = fmt.Errorf("the zone comes first: write CronIn(%.80q, %.80q)", s.line, s.zone)
+		}
 		return plan{}, s.wrong(err)
 	}
 	if p.zone, err = cron.Zone(s.zone); err != nil {

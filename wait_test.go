@@ -93,7 +93,7 @@ func TestWaitReturnsHowAJobEnded(t *testing.T) {
 				require.ErrorAs(t, waited, &failed, name)
 				require.Equal(t, []any{job.ID, end.state, end.reason}, []any{failed.ID, failed.State, failed.Reason})
 				require.Equal(t, end.state == pawl.StateDead, failed.Text == "no")
-				require.ErrorContains(t, waited, "pawl: wait mail: pawl: job "+job.ID.String())
+				require.ErrorContains(t, waited, "pawl: wait mail: job "+job.ID.String())
 			}
 		}
 	})

@@ -64,7 +64,11 @@ func Parse(line string) (*Line, error) {
 		return nil, err
 	}
 	if len(texts) != len(fields) {
-		return nil, fmt.Errorf("the line has %d fields, not 5: %s", len(texts), example)
+		count := fmt.Sprintf("%d fields", len(texts))
+		if len(texts) == 1 {
+			count = "1 field"
+		}
+		return nil, fmt.Errorf("the line has %s, not 5: %s", count, example)
 	}
 	var sets [len(fields)]uint64
 	for i := range fields {

@@ -62,6 +62,7 @@ func TestWrongLines(t *testing.T) {
 	for line, says := range map[string][]string{
 		"":                                       {"empty", `"0 2 * * *"`},
 		" \t ":                                   {"empty"},
+		"02:00":                                  {"has 1 field, not 5"},
 		"0 2 * *":                                {"4 fields", "minute hour day-of-month"},
 		"0 0 2 * * *":                            {"six fields", "without seconds", "Every("},
 		"0 0 2 * * * 2026":                       {"7 fields"},
