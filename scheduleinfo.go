@@ -12,20 +12,32 @@ import (
 // ScheduleInfo is a schedule as it stands. Times are by the server's clock, in UTC.
 type ScheduleInfo struct {
 	ID string
-	// Spec is the text of its Spec, as "cron 0 2 * * * in Europe/Berlin"; it and Kind
-	// are "" if a newer version of pawl has registered it.
+	// Spec is the text of its Spec, as "cron 0 2 * * * in Europe/Berlin". What was
+	// registered, from here to Overlap, is all zero if a newer version of pawl did it.
 	Spec, Kind string
+	// Payload is the arguments of every job, as the codec made them.
+	Payload []byte
+	// Options are those of every job as they were stored, in the form that Config.Prepare
+	// returns, in whole milliseconds: those of its type are among them, but not its
+	// policies, which are read where a job runs. A Unique without a Key has the one that
+	// the arguments gave it, a Then has Raw arguments, and the key of OverlapSkip is left
+	// out. nil if there are none.
+	Options  []Option
+	OnMissed Missed // Schedule.Missed; the Missed below is a count
+	Overlap  Overlap
 	// Next is its next time. One that is past is about to be fired, or, while it is
 	// paused, was held back.
 	Next time.Time
-	// Last is the time of its newest tick, as RawJob.ScheduledAt has it, and LastJob is
-	// its newest job, which may be over; zero before the first. A tick that was skipped
-	// made no job: LastJob is then of one before. Times that were missed are no ticks.
+	// Last is the time of its newest tick or Trigger, as RawJob.ScheduledAt has it, and
+	// LastJob is its newest job, which may be over; zero before the first. One that was
+	// skipped made no job: LastJob is then of one before. Times that were missed are not
+	// among them. After a Trigger nothing here tells when the schedule last fired by itself.
 	Last    time.Time
 	LastJob ID
-	// Fired counts the times that made a job, Trigger's too; Missed those that passed
-	// without one (see Missed), of one absence 100,000 more than were fired at most if
-	// it is a cron line; Skipped those at which a job held the unique key.
+	// Fired counts the times that made a job; Missed those that passed without one
+	// (see the type Missed), of one absence 100,000 more than were fired at most if
+	// it is a cron line; Skipped those at which a job held the unique key. Each Trigger is
+	// one of Fired or Skipped.
 	Fired, Missed, Skipped int64
 	Paused                 bool
 }
@@ -62,12 +74,38 @@ func (q *Queue) Schedules(ctx context.Context) ([]ScheduleInfo, error) {
 	return infos, nil
 }
 
+// GetSchedule is one schedule as it stands, in one call. Errors: ErrNotFound; ErrInvalid
+// for an ID that no schedule can have, the canary's among them: Stats tells of that.
+func (q *Queue) GetSchedule(ctx context.Context, id string) (ScheduleInfo, error) {
+	info, err := q.getSchedule(ctx, id)
+	return info, q.wrap("get schedule", err)
+}
+
+func (q *queueState) getSchedule(ctx context.Context, id string) (ScheduleInfo, error) {
+	if q.err != nil {
+		return ScheduleInfo{}, q.err
+	}
+	if err := checkScheduleID(id); err != nil {
+		return ScheduleInfo{}, err
+	}
+	ctx, cancel := withDefaultTimeout(ctx)
+	defer cancel()
+	look, err := q.lookAtSchedules(ctx, "ids", 0, id)
+	if err != nil {
+		return ScheduleInfo{}, err
+	}
+	if len(look.seen) == 0 || look.seen[0].definition == "" {
+		return ScheduleInfo{}, fmt.Errorf("%w: schedule %q", ErrNotFound, id)
+	}
+	return look.seen[0].info(), nil
+}
+
 func (s seenSchedule) info() ScheduleInfo {
 	info := ScheduleInfo{ID: s.id}
 	if d, err := parseDefinition(s.definition); err == nil {
-		info.Spec = d.spec
+		info.Spec, info.OnMissed, info.Overlap = d.spec, d.missed, d.overlap
 		if rec, err := record.Decode([]byte(d.record)); err == nil {
-			info.Kind = rec.Kind
+			info.Kind, info.Payload, info.Options = rec.Kind, rec.Payload, d.options(rec)
 		}
 	}
 	state, ok := parseScheduleState(s.state)
