@@ -76,7 +76,11 @@ func (e *Env) drain(verb string, w *pawl.Worker, all bool) Report {
 			if all && !crashed && left.paused != "" {
 				e.t.Fatalf("pawltest: %s: jobs are left in queue %s, which is paused until Resume is called", verb, left.paused)
 			}
-			return e.report(j)
+			report := e.report(j)
+			if r == nil && !crashed && len(report.Runs)+len(report.Dead) == 0 {
+				e.hint(verb, w)
+			}
+			return report
 		}
 		if blind++; !next.IsZero() {
 			blind = 0
@@ -168,6 +172,28 @@ func (e *Env) left(w *pawl.Worker) (sum left) {
 		sum.total += s.Depth()
 	}
 	return sum
+}
+
+// hint tells of schedules that are due, which is why a drain may be thought to run
+// something where it does not.
+func (e *Env) hint(verb string, w *pawl.Worker) {
+	e.t.Helper()
+	for _, name := range testhook.Look(w).Queues {
+		schedules, err := e.Client.Queue(name).Schedules(context.Background())
+		if err != nil {
+			return // it is no more than a hint
+		}
+		var due []string
+		for _, s := range schedules {
+			if !s.Paused && !s.Next.After(time.Now()) {
+				due = append(due, s.ID)
+			}
+		}
+		if len(due) > 0 {
+			e.t.Logf("pawltest: %s: nothing ran in queue %q, of which schedules are due, %.200q; a drain fires none: Start the worker, or Trigger them",
+				verb, name, due)
+		}
+	}
 }
 
 func (e *Env) report(j *journal) Report {

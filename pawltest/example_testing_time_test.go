@@ -26,14 +26,22 @@ type Statement struct {
 
 func (Statement) Kind() string { return "statement" }
 
-// bookkeeping is what is tested below. In earnest it writes somewhere.
+// zone is where the books are kept: a day is one of this zone.
+const zone = "Europe/Berlin"
+
+// bookkeeping is what is tested below. In production it writes somewhere.
 func bookkeeping(client *pawl.Client, closed func(day string)) (*pawl.Worker, error) {
+	berlin, err := time.LoadLocation(zone)
+	if err != nil {
+		return nil, err
+	}
 	w, err := pawl.NewWorker(client, pawl.WorkerConfig{Queues: pawl.Queues("books")})
 	if err != nil {
 		return nil, err
 	}
 	pawl.Handle(w, func(_ context.Context, job *pawl.Job[Books]) error {
-		closed(job.ScheduledAt.AddDate(0, 0, -1).Format(time.DateOnly)) // and never time.Now
+		today := job.ScheduledAt.In(berlin) // it is in UTC, where the day is another; and never time.Now
+		closed(today.AddDate(0, 0, -1).Format(time.DateOnly))
 		job.Then(Statement{Pages: 1})
 		return nil
 	})
@@ -56,7 +64,7 @@ func bookkeeping(client *pawl.Client, closed func(day string)) (*pawl.Worker, er
 // nightly is what the program registers at its start.
 func nightly(ctx context.Context, client *pawl.Client) error {
 	return client.Queue("books").Schedule(ctx, pawl.Schedule{
-		ID: "close", When: pawl.CronIn("Europe/Berlin", "30 2 * * *"), Args: Books{},
+		ID: "close", When: pawl.CronIn(zone, "30 0 * * *"), Args: Books{},
 	})
 }
 
@@ -73,16 +81,16 @@ func TestTheBooksAreClosedEachNight(t *testing.T) {
 		require.NoError(t, nightly(t.Context(), env.Client))
 
 		books := env.Client.Queue("books")
-		registered, err := books.Schedules(t.Context())
+		registered, err := books.GetSchedule(t.Context(), "close")
 		require.NoError(t, err)
-		next := registered[0].Next
-		require.Equal(t, "01:30", next.Format("15:04"), "Next is in UTC, and it is winter")
+		next := registered.Next
+		require.Equal(t, "2000-01-01 23:30", next.Format("2006-01-02 15:04"), "in UTC, and in Berlin it is the 2nd")
 
 		env.Advance(time.Until(next) + time.Second) // nobody works: the hours pass at once
 		env.Start(w)                                // and fires the time that has passed
 		report := env.DrainReady(w)                 // which waits until all that is due has run
 		require.Empty(t, report.Dead)
-		require.Equal(t, []string{next.AddDate(0, 0, -1).Format(time.DateOnly)}, days)
+		require.Equal(t, []string{"2000-01-01"}, days)
 	})
 }
 
@@ -99,6 +107,31 @@ func TestTheNightByHand(t *testing.T) {
 		require.Len(t, report.Runs, 2)
 		require.Equal(t, "close", report.Runs[0].Job.Schedule)
 		require.Equal(t, "statement", report.Runs[1].Job.Kind, "it followed")
+	})
+}
+
+// endregion
+
+// region clockchange
+
+func TestTheBooksWhenTheClockIsChanged(t *testing.T) {
+	t.Parallel()
+	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
+		var days []string
+		w, err := bookkeeping(env.Client, func(day string) { days = append(days, day) })
+		require.NoError(t, err)
+		require.NoError(t, nightly(t.Context(), env.Client))
+
+		// The day after the change: half past midnight is an hour earlier in UTC.
+		change := time.Date(2000, 3, 26, 22, 30, 0, 0, time.UTC)
+		env.Advance(time.Until(change) - 5*time.Minute)
+		env.Start(w) // one job for all the nights that were missed, the newest
+		env.DrainReady(w)
+		require.Equal(t, []string{"2000-03-25"}, days)
+
+		env.Advance(time.Until(change) + time.Second) // it is started: each tick fires as it comes
+		env.DrainReady(w)
+		require.Equal(t, []string{"2000-03-25", "2000-03-26"}, days)
 	})
 }
 
