@@ -20,8 +20,8 @@ const (
 	maxProgressNote = 1 << 10     // bytes
 )
 
-// Progress stores how far the run is: percent, from 0 to 100, and a note, which is
-// cut at 1 KiB of UTF-8. Get and List show it while the job runs, and the
+// Progress stores how far the run is: percent, from 0 to 100 and not a fraction, and a
+// note, which is cut at 1 KiB of UTF-8. Get and List show it while the job runs, and the
 // post-mortem if it dies of this run, a crash of the worker included; with every
 // other end of the run it is gone.
 //
