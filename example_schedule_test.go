@@ -180,7 +180,7 @@ func ExampleQueue_Canary() {
 	ctx := context.Background()
 	emails := m.Queue("emails")
 	// region canary
-	const period = time.Second // a minute, in earnest
+	const period = time.Second // a minute, in production
 	mustNil(emails.Canary(ctx, period))
 
 	w := m.worker("emails")

@@ -61,12 +61,12 @@ func run() error {
 	return err
 }
 
-// withWorker runs a worker beside do. In earnest it is another process than the server.
+// withWorker runs a worker beside do. In production it is another process than the server.
 func withWorker(ctx context.Context, client *pawl.Client, do func() error) error {
 	w, err := pawl.NewWorker(client, pawl.WorkerConfig{
 		Queues: pawl.Queues("exports"),
 		// A handler hears within a third of it that its job was cancelled. The default of
-		// 30 s is as good in earnest, but this is to end soon.
+		// 30 s would do in production too, but this is to end soon.
 		VisibilityTimeout: time.Second,
 		DrainTimeout:      time.Second,
 	})

@@ -15,9 +15,9 @@ import (
 
 const (
 	// keep is for how long a client may come for its result: 2 s, to be outlived soon. In
-	// earnest it is an hour, or a day.
+	// production it is an hour, or a day.
 	keep = 2 * time.Second
-	// patience is how long a request waits: 0.5 s, to run out soon. In earnest it is less
+	// patience is how long a request waits: 0.5 s, to run out soon. In production it is less
 	// than what the proxies in between allow, such as 30 s.
 	patience = 500 * time.Millisecond
 )

@@ -19,7 +19,7 @@ type Transcode struct {
 
 func (Transcode) Kind() string { return "video.transcode" }
 
-// JobOptions are short, to end soon. In earnest a Timeout is a few times what a
+// JobOptions are short, to end soon. In production a Timeout is a few times what a
 // run may take on a bad day, and a wait is seconds to hours: docs/retries.md.
 func (Transcode) JobOptions() []pawl.Option {
 	return []pawl.Option{

@@ -97,7 +97,7 @@ func (s *studio) unwanted(ctx context.Context) error {
 	asked := time.Now()
 	s.journal.line("cancel", video, "is asked for")
 	answer := make(chan error, 1)
-	go func() { answer <- s.queue.Cancel(ctx, id) }() // in earnest, the handler of an HTTP DELETE
+	go func() { answer <- s.queue.Cancel(ctx, id) }() // in production, the handler of an HTTP DELETE
 	if err := <-answer; err != nil {
 		return err
 	}

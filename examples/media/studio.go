@@ -6,7 +6,7 @@ import (
 	"github.com/pawlq/pawl"
 )
 
-// studio is the program: in earnest its producer and its workers would be
+// studio is the program: in production its producer and its workers would be
 // different processes that share a Redis and a blob store.
 type studio struct {
 	client  *pawl.Client

@@ -66,7 +66,7 @@ func runRelay(ctx context.Context, p place) error {
 }
 
 // trap is a pawl.Hook that is called once Redis has answered, and before the relay goes
-// on to delete the rows. In earnest a hook must not wait.
+// on to delete the rows. In production a hook must not wait.
 type trap struct {
 	at, seen int64
 }

@@ -14,7 +14,7 @@ func (s *story) now(ctx context.Context) (now sight, err error) {
 	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM orders").Scan(&now.orders); err != nil {
 		return now, err
 	}
-	rows, err := s.rows.Stats(ctx) // in earnest, to watch: Oldest small, Failed 0
+	rows, err := s.rows.Stats(ctx) // in production, to watch: Oldest small, Failed 0
 	if err != nil {
 		return now, err
 	}

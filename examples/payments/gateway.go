@@ -78,7 +78,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// charge is where the money moves. In earnest key and charge are stored in one
+// charge is where the money moves. In production key and charge are stored in one
 // transaction, as the lock makes them here.
 func (g *gateway) charge(key string, c Charge) (answer charge, fits bool) {
 	if before, again := g.known[key]; again {

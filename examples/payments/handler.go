@@ -73,7 +73,7 @@ func (c *cashier) unguarded(ctx context.Context, job *pawl.Job[Charge]) error {
 	return reached(ctx, "booked", job)
 }
 
-// dwell widens the windows in which a kill does harm. In earnest they are open for a
+// dwell widens the windows in which a kill does harm. In production they are open for a
 // millisecond or less, and with enough workers and deploys some die there too.
 const dwell = 25 * time.Millisecond
 

@@ -20,7 +20,7 @@ func (Charge) Kind() string { return "payment.charge" }
 
 // region payments-door
 
-// window is how long the door knows an order: 1 s, to be outlived soon. In earnest it
+// window is how long the door knows an order: 1 s, to be outlived soon. In production it
 // is longer than whoever sends orders goes on trying, such as a day.
 const window = time.Second
 

@@ -79,7 +79,7 @@ func newWorker(rdb *redis.Client, a assignment, c *cashier) (*pawl.Worker, error
 		Queues:            pawl.Queues(a.Queue),
 		Concurrency:       concurrent,
 		VisibilityTimeout: visibility,
-		// Quick, to end soon. In earnest the waits are minutes and hours, so that an API
+		// Quick, to end soon. In production the waits are minutes and hours, so that an API
 		// that is down for a night leaves no dead jobs.
 		MaxAttempts: 50,
 		Backoff:     pawl.Backoff{Base: 20 * time.Millisecond, Max: 200 * time.Millisecond},

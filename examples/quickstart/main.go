@@ -55,7 +55,7 @@ func run() error {
 	return nil
 }
 
-// shop is the program: in earnest its producer and its workers would be
+// shop is the program: in production its producer and its workers would be
 // different processes that share nothing but a Redis.
 type shop struct {
 	client  *pawl.Client

@@ -13,7 +13,7 @@ import (
 // period is that of the job of which some are to be seen, and of the canary.
 const period = time.Second
 
-// story is what the parent does: in earnest it is any program that registers.
+// story is what the parent does: in production it is any program that registers.
 type story struct {
 	start   time.Time
 	queue   *pawl.Queue

@@ -75,7 +75,7 @@ func run(users int) error {
 	return d.report(ctx)
 }
 
-// demo is the whole of it: in earnest the service, the worker, the mail server
+// demo is the whole of it: in production the service, the worker, the mail server
 // and those who sign up are on different machines.
 type demo struct {
 	queue   *pawl.Queue

@@ -73,7 +73,7 @@ func (c *customer) receive(w http.ResponseWriter, key, event string) {
 		w.WriteHeader(now.code)
 		return
 	}
-	// In earnest the key and the effect are stored in one transaction.
+	// In production the key and the effect are stored in one transaction.
 	if _, again := c.effects[key]; again {
 		c.repeats++
 		c.journal.line("receive", event, c.name, "had this Idempotency-Key before: no second effect")

@@ -19,7 +19,7 @@ type Delivery struct {
 
 func (Delivery) Kind() string { return "webhook.deliver" }
 
-// JobOptions has waits that suit a demonstration. In earnest they are longer:
+// JobOptions has waits that suit a demonstration. In production they are longer:
 // with Steps of 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, and MaxAttempts(8),
 // an endpoint may be down for half a day.
 func (d Delivery) JobOptions() []pawl.Option {

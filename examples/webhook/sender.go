@@ -23,7 +23,7 @@ type endpoint struct {
 	Secret []byte
 }
 
-// sender makes the attempts. In earnest it also refuses a URL that leads into
+// sender makes the attempts. In production it also refuses a URL that leads into
 // its own network.
 type sender struct {
 	endpoints map[string]endpoint // stands for a table
