@@ -97,7 +97,7 @@ func (c *Client) tryRights(ctx context.Context, all bool) (Finding, error) {
 	look := &call{script: scriptDeaths, keys: []string{k.dead}, args: []any{"+", "-"}}
 	if all {
 		probes, listProbes = slices.Concat(workProbes, lookProbes), slices.Concat(workListProbes, lookListProbes)
-		look = &call{script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}}
+		look = &call{script: scriptStats, keys: k.stats(), args: []any{canaryName}}
 	}
 	var t trial
 	var err error

@@ -55,6 +55,25 @@ func ExampleClient_Queues() {
 	// payments 1 ready 0 delayed 0 running 0 dead
 }
 
+// What a collector of metrics asks for: all queues in one call.
+func ExampleClient_Stats() {
+	client := inMemory()
+	defer client.stop()
+	ctx := context.Background()
+	must(client.Queue("payments").Enqueue(ctx, Charge{Order: 7}))
+	must(client.Queue("emails").Enqueue(ctx, Welcome{UserID: 42}, pawl.Delay(time.Hour)))
+
+	all, err := client.Stats(ctx) // after an error it has the queues that were answered for
+	for name, stats := range all {
+		fmt.Println(name, stats.Depth(), "waiting,", stats.Workers, "workers")
+	}
+	fmt.Println(err)
+	// Unordered output:
+	// emails 1 waiting, 0 workers
+	// payments 1 waiting, 0 workers
+	// <nil>
+}
+
 // Who works, on what, and which build it is.
 func ExampleClient_Workers() {
 	client := inMemory()

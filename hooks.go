@@ -24,6 +24,13 @@ type Event struct {
 	Took time.Duration // of the run so far, by the worker's clock; next to 0 where none has begun
 	Wait time.Duration // from DueAt to the lease of the run, by the server's clock; never negative
 	Err  error         // what went wrong; nil if nothing did
+	// Handled: the worker has a handler for Job.Kind. Without one a job is put back or
+	// buried, and its kind may be any text that a producer made up: it is for logs, and
+	// not for the labels of metrics.
+	Handled bool
+	// Ran: the handler of this run has been called. False of OnStarted, and of a job
+	// that was ended or put back unrun.
+	Ran bool
 }
 
 // RetryEvent is an Event of a job that comes again.

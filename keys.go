@@ -70,6 +70,11 @@ func (k *keyspace) living(then ...string) []string {
 	return append([]string{k.jobs, k.held, k.due, k.prio, k.leases, k.runs}, then...)
 }
 
+// stats are the keys that the script of this name looks at.
+func (k *keyspace) stats() []string {
+	return []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt, k.workers, k.schedules, k.scheduleStates}
+}
+
 // queuesKey is the set of the names of a namespace's queues. It has no hash tag:
 // it is no queue's, and lies in a slot of its own.
 func queuesKey(namespace string) string { return namespace + ":queues" }

@@ -215,7 +215,7 @@ func (x *modelMachine) stats() error {
 		return nil
 	}
 	k := &x.q.keys
-	c := &call{script: x.rig.scripts["stats"], keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}}
+	c := &call{script: x.rig.scripts["stats"], keys: k.stats(), args: []any{canaryName}}
 	attempt(context.Background(), x.rig.rdb, c)
 	got := fmt.Sprint(c.reply)
 	n := x.m.recount()

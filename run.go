@@ -39,6 +39,7 @@ type run struct {
 	unclaimed  bool      // its idempotency key is yet to be asked for
 	suspect    bool
 	slotless   bool // it came when there was no slot for it, and goes back
+	ran        atomic.Bool
 
 	token    string
 	until    time.Time // of the lease, by the local clock
@@ -225,6 +226,7 @@ func (r *run) execute() {
 	}
 	if out == nil {
 		hooks.started(r.ctx, r.event(nil))
+		r.ran.Store(true)
 		err = r.own.run(r.ctx, r.job)
 	}
 	returned = true
@@ -242,7 +244,8 @@ func panicStack(stack []byte) []byte {
 }
 
 func (r *run) event(err error) Event {
-	return Event{Job: r.job, Took: time.Since(r.started), Wait: max(0, r.leasedAt.Sub(r.job.DueAt)), Err: err}
+	return Event{Job: r.job, Took: time.Since(r.started), Wait: max(0, r.leasedAt.Sub(r.job.DueAt)), Err: err,
+		Handled: r.own != nil, Ran: r.ran.Load()}
 }
 
 // unrun is the outcome of a job that is not to be run, else nil.

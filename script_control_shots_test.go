@@ -74,7 +74,7 @@ func (r *rig) reads() map[string]*call {
 		"workers":      {script: scriptWorkers, keys: []string{k.workers, k.info}},
 		"minutes":      {script: scriptMinutes, keys: []string{k.meta, k.minutes}},
 		"schedules":    r.q.scheduleCall("all", 0),
-		"stats":        {script: scriptStats, keys: []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt}},
+		"stats":        {script: scriptStats, keys: k.stats(), args: []any{canaryName}},
 	}
 }
 

@@ -23,7 +23,16 @@ type Stats struct {
 	// LastCanary is when a canary last went through, by the server's clock; zero if
 	// none ever has. See Queue.Canary.
 	LastCanary time.Time
-	Total      Counters
+	// CanaryEvery is the period of the queue's canary, 0 if it has none, or one that is
+	// paused. CanaryAge is for how long none has gone through, by the server's clock:
+	// since the last one, or since Queue.Canary first asked for them. Alert when it is
+	// above three periods.
+	CanaryEvery, CanaryAge time.Duration
+	// Workers is how many workers that serve the queue have been heard of within the
+	// last minute; see Client.Workers. One that stops is not counted, one that died is
+	// for a minute.
+	Workers int64
+	Total   Counters
 }
 
 // Depth is what waits: ready, delayed and parked.
@@ -34,41 +43,72 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	if q.err != nil {
 		return Stats{}, q.wrap("stats", q.err)
 	}
-	k := &q.keys
-	parts, err := q.read(ctx, scriptStats, []string{k.jobs, k.held, k.due, k.prio, k.leases, k.dead, k.meta, k.doneAt})
+	parts, err := q.read(ctx, scriptStats, q.keys.stats(), canaryName)
 	if err != nil {
 		return Stats{}, q.wrap("stats", err)
 	}
-	if len(parts) < 8 {
-		return Stats{}, q.wrap("stats", fmt.Errorf("script stats answered %d words", len(parts)))
+	s, err := readStats(parts)
+	return s, q.wrap("stats", err)
+}
+
+// statsWords is how many words of the script's answer come before the fields of meta.
+const statsWords = 11
+
+// readStats reads what the script answered.
+func readStats(parts []any) (Stats, error) {
+	if len(parts) < statsWords {
+		return Stats{}, fmt.Errorf("script stats answered %d words", len(parts))
 	}
+	word := func(i int) string { s, _ := parts[i].(string); return s }
 	number := func(i int) int64 {
 		if n, ok := parts[i].(int64); ok {
 			return n
 		}
-		s, _ := parts[i].(string)
-		n, _ := strconv.ParseInt(s, 10, 64)
+		n, _ := strconv.ParseInt(word(i), 10, 64)
 		return n
 	}
 	now := number(0)
-	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Parked: number(4), Dead: number(5), Done: number(7)}
-	if oldest := number(6); oldest > 0 {
-		age := min(max(0, now-oldest), maxWait.Milliseconds()) // a score may have been edited
-		s.OldestReady = time.Duration(age) * time.Millisecond
-	}
-	for i := 8; i+1 < len(parts); i += 2 {
-		field, _ := parts[i].(string)
-		value, _ := parts[i+1].(string)
-		s.Total.set(field, value)
-		if ms := number(i + 1); field == "canary" && ms > 0 {
+	s := Stats{Ready: number(1), Delayed: number(2), Running: number(3), Parked: number(4), Dead: number(5), Done: number(7),
+		Workers: number(8), OldestReady: age(now, number(6))}
+	for i := statsWords; i+1 < len(parts); i += 2 {
+		s.Total.set(word(i), word(i+1))
+		if ms := number(i + 1); word(i) == "canary" && ms > 0 {
 			s.LastCanary = time.UnixMilli(ms).UTC()
 		}
-		if until := number(i + 1); field == "paused" && until > now {
+		if until := number(i + 1); word(i) == "paused" && until > now {
 			s.Paused = true
 			if until < pausedForever {
 				s.PausedUntil = time.UnixMilli(until)
 			}
 		}
 	}
+	s.readCanary(now, word(9), word(10))
 	return s, nil
+}
+
+// age is how long ago a moment was, both in ms, and 0 of none. It is kept within
+// bounds, since a stored one may have been edited.
+func age(now, ms int64) time.Duration {
+	if ms <= 0 {
+		return 0
+	}
+	return time.Duration(min(max(0, now-ms), maxWait.Milliseconds())) * time.Millisecond
+}
+
+// readCanary reads the schedule of the canary. LastCanary is known.
+func (s *Stats) readCanary(now int64, definition, state string) {
+	d, err := parseDefinition(definition)
+	at, ok := parseScheduleState(state)
+	if err != nil || !ok || at.paused {
+		return
+	}
+	spec, err := parseSpec(d.spec)
+	if err != nil {
+		return
+	}
+	since := at.anchor
+	if !s.LastCanary.IsZero() {
+		since = max(since, s.LastCanary.UnixMilli())
+	}
+	s.CanaryEvery, s.CanaryAge = spec.every, age(now, since)
 }

@@ -8,10 +8,15 @@
 -- KEYS[6] dead    stream of post-mortems
 -- KEYS[7] meta    hash
 -- KEYS[8] done_at sorted set of jobs that are over, score = ms until which each is kept
+-- KEYS[9] workers sorted set, tag of a worker by its last beat, ms
+-- KEYS[10] schedules hash, id -> definition
+-- KEYS[11] states hash, id -> state of a schedule
+-- ARGV[1] canary  the id of the canary among the schedules
 --
 -- returns {now ms, ready, delayed, running, parked, dead, ms since which the oldest
--- ready job could run or "0", jobs that are over and kept, then the fields and values
--- of meta}
+-- ready job could run or "0", jobs that are over and kept, workers that have been heard
+-- of within a minute, the canary's definition and its state, each "" where there is
+-- none, then the fields and values of meta}
 -- include: time
 -- include: head
 -- include: parked
@@ -54,6 +59,8 @@ if lapsed[1] then
 end
 
 local reply = { now_text, total - running - delayed - parked, delayed, running, parked,
-  redis.call('XLEN', KEYS[6]), num(oldest), redis.call('ZCOUNT', KEYS[8], '(' .. now_text, '+inf') }
+  redis.call('XLEN', KEYS[6]), num(oldest), redis.call('ZCOUNT', KEYS[8], '(' .. now_text, '+inf'),
+  redis.call('ZCOUNT', KEYS[9], '(' .. num(now - 60000), '+inf'),
+  redis.call('HGET', KEYS[10], ARGV[1]) or '', redis.call('HGET', KEYS[11], ARGV[1]) or '' }
 for _, part in ipairs(meta) do reply[#reply + 1] = part end
 return reply
