@@ -10,10 +10,11 @@ const canaryName = reserved + "canary"
 
 // Canary sends a job of no effect through the queue every so often, from 1 s up, by a
 // schedule of the queue, which any worker fires and runs by itself: nothing is to be
-// registered. Stats.LastCanary then proves that enqueue, lease, run and acknowledgement
-// work from end to end; alert when it is older than three periods. 0 removes it.
+// registered. That one went through lately proves that enqueue, lease, run and
+// acknowledgement work from end to end. Alert when Stats fails, or its CanaryAge is above
+// three times its CanaryEvery. 0 removes it, and the alert is off.
 // Calling it again with the same period changes nothing, so call it at every start.
-// Before the first has gone through, LastCanary is zero, which is older than any period.
+// Another period does not begin anew: a much shorter one may alert until its first.
 //
 // Its jobs are of the kind "pawl:canary": hooks, counters and List know them, and one
 // waits or runs at a time. They take their turn as others do, so the canary is late in a

@@ -32,7 +32,7 @@ func schedules(ctx context.Context, q *pawl.Queue) error {
 			Args:    Digest{Team: "all"},
 			Overlap: pawl.OverlapSkip, // not while the one before still lives
 			Missed:  pawl.MissedSkip,  // an old one is of no use
-			Options: []pawl.Option{pawl.ExpireIn(5 * time.Minute), pawl.MaxAttempts(2)},
+			Options: []pawl.Option{pawl.MaxAttempts(2)},
 		})
 }
 
@@ -180,16 +180,18 @@ func ExampleQueue_Canary() {
 	ctx := context.Background()
 	emails := m.Queue("emails")
 	// region canary
-	const period = time.Second // a minute, in production
-	mustNil(emails.Canary(ctx, period))
+	mustNil(emails.Canary(ctx, time.Second)) // a minute, in production
 
 	w := m.worker("emails")
 	pawl.Handle(w, sendWelcome)
 	m.run(w, 1)
 
-	stats := must(emails.Stats(ctx))
-	fmt.Println("alarm:", time.Since(stats.LastCanary) > 3*period)
+	s, err := emails.Stats(ctx)
+	fmt.Println("alarm:", err != nil || s.CanaryAge > 3*s.CanaryEvery)
 	// endregion
+	fmt.Println("every", s.CanaryEvery)
 
-	// Output: alarm: false
+	// Output:
+	// alarm: false
+	// every 1s
 }

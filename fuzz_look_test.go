@@ -66,12 +66,13 @@ func FuzzInspectReply(f *testing.F) {
 func FuzzStatsReply(f *testing.F) {
 	odd(f)
 	stats := func(parts ...any) { f.Add(writeReply(parts)) }
-	stats("1750000000300", 5, 4, 3, 1, 2, "1750000000000", 6, "n:done", "7", "paused", "253402300799999")
-	stats("1750000000300", 5, 4, 3, 1, 2, "0", 0, "n:done", "seven", "n:new", "1", "paused", "1750000000400", "cursor")
-	stats("9223372036854775807", 1, 0, 0, 0, 0, "1", 0) // an age above 292 years
-	stats("-9223372036854775808", 1, 0, 0, 0, 0, "9223372036854775807", 0)
-	stats("1750000000300", 5, 4, 3, 1, 2)
-	stats("1750000000300", 5, 4, 3, 1, 2, "0", 7, "paused", 1<<40)
+	canary := definition{spec: "every 1m0s"}.text()
+	stats("1750000000300", 5, 4, 3, 1, 2, "1750000000000", 6, 2, canary, "A 1750000000000 1750000060000 0 - 0 0 0 0", "n:done", "7", "paused", "253402300799999")
+	stats("1750000000300", 5, 4, 3, 1, 2, "0", 0, 0, canary, "torn", "n:done", "seven", "n:new", "1", "paused", "1750000000400", "cursor")
+	stats("9223372036854775807", 1, 0, 0, 0, 0, "1", 0, 1, canary, "A 1 1 0 - 0 0 0 0") // ages above 292 years
+	stats("-9223372036854775808", 1, 0, 0, 0, 0, "9223372036854775807", 0, 0, canary, "", "canary", "9223372036854775807")
+	stats("1750000000300", 5, 4, 3, 1, 2, "0", 6, 0, definition{spec: "cron @hourly in UTC"}.text(), "")
+	stats("1750000000300", 5, 4, 3, 1, 2, "0", 7, 0, "", "", "paused", 1<<40)
 	c, p := newPuppet(f)
 	q := c.Queue("emails")
 	f.Fuzz(func(t *testing.T, reply []byte) {
@@ -80,12 +81,14 @@ func FuzzStatsReply(f *testing.F) {
 		parts, _ := v.([]any)
 		s, err := q.Stats(t.Context())
 		require.Equal(t, 1, p.asked, "an answer that makes no sense is not asked for again")
-		require.Equal(t, len(parts) >= 8, err == nil, "%v", err)
+		require.Equal(t, len(parts) >= statsWords, err == nil, "%v", err)
 		if err != nil {
 			require.Zero(t, s)
 			return
 		}
 		require.GreaterOrEqual(t, s.OldestReady, time.Duration(0))
+		require.GreaterOrEqual(t, s.CanaryAge, time.Duration(0))
+		require.True(t, s.CanaryEvery >= time.Second || s.CanaryEvery+s.CanaryAge == 0, "no age without a period")
 		if now, ok := parts[0].(int64); ok && now > 0 {
 			if since, ok := parts[6].(int64); ok && since > 0 && since < now {
 				require.Equal(t, min(now-since, century/1_000_000), s.OldestReady.Milliseconds(), "not wrapped")

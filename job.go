@@ -98,8 +98,10 @@ type RawJob struct {
 	LastError  string    // of the attempt before; "" on the first
 
 	// Schedule is the ID of the Schedule that made the job, and ScheduledAt the time
-	// for which it did, in UTC, however late the job was enqueued. No two jobs of a
-	// schedule have the same, but by Trigger. Both are zero for other jobs.
+	// for which it did, however late the job was enqueued; of Trigger's it is when that was
+	// called. No two jobs of a schedule have the same. It is in UTC, whatever the zone of
+	// the schedule: for its day or month there, convert first, with ScheduledAt.In(zone).
+	// Both are zero for other jobs.
 	Schedule    string
 	ScheduledAt time.Time
 
@@ -157,6 +159,9 @@ func (j *RawJob) Client() *Client { return j.client }
 
 // Job is a run with its decoded arguments. A literal with Args alone is enough
 // to call a handler in a unit test.
+//
+// Its fields and methods are those of its RawJob: IdempotencyKey, LastAttempt, Logger and
+// Client; Progress, SetResult; Then and ThenOn.
 type Job[T any] struct {
 	RawJob
 	Args T

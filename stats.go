@@ -21,12 +21,13 @@ type Stats struct {
 	// could: the latency a new job will see. 0 if no job is ready.
 	OldestReady time.Duration
 	// LastCanary is when a canary last went through, by the server's clock; zero if
-	// none ever has. See Queue.Canary.
+	// none ever has. It stays when the canary is removed. See Queue.Canary.
 	LastCanary time.Time
-	// CanaryEvery is the period of the queue's canary, 0 if it has none, or one that is
-	// paused. CanaryAge is for how long none has gone through, by the server's clock:
-	// since the last one, or since Queue.Canary first asked for them. Alert when it is
-	// above three periods.
+	// CanaryEvery is the period of the queue's canary, 0 if it has none, or if a newer
+	// version of pawl has set it. CanaryAge is for how long none has gone through, both
+	// ends by the server's clock: since the last one, or since the canary was set if that
+	// is later; 0 if there is none. Alert on CanaryAge > 3*CanaryEvery, which is never
+	// true of a queue without one, nor at once of one that has just been set.
 	CanaryEvery, CanaryAge time.Duration
 	// Workers is how many workers that serve the queue have been heard of within the
 	// last minute; see Client.Workers. One that stops is not counted, one that died is
@@ -98,14 +99,14 @@ func age(now, ms int64) time.Duration {
 // readCanary reads the schedule of the canary. LastCanary is known.
 func (s *Stats) readCanary(now int64, definition, state string) {
 	d, err := parseDefinition(definition)
-	at, ok := parseScheduleState(state)
-	if err != nil || !ok || at.paused {
-		return
-	}
-	spec, err := parseSpec(d.spec)
 	if err != nil {
 		return
 	}
+	spec, err := parseSpec(d.spec)
+	if err != nil || spec.kind != everySpec {
+		return
+	}
+	at, _ := parseScheduleState(state) // one that was lost is mended soon
 	since := at.anchor
 	if !s.LastCanary.IsZero() {
 		since = max(since, s.LastCanary.UnixMilli())

@@ -191,6 +191,14 @@ func TestStatsTellTheAgeOfTheCanary(t *testing.T) {
 		want(0, 0) // one that is not wanted is not late
 		require.NoError(t, q.Canary(ctx, time.Hour))
 		want(time.Hour, 0) // one that is wanted anew has its time
+		require.NoError(t, q.Canary(ctx, 2*time.Hour))
+		e.Pass(3 * time.Hour)
+		want(2*time.Hour, 3*time.Hour) // a new period does not begin anew
+		require.NoError(t, e.Redis.HDel(ctx, "pawl:{mail}:schedules:state", "pawl:canary").Err())
+		want(2*time.Hour, 3*time.Hour+10*time.Minute)            // since the last one
+		const byHand = "\x01\x13cron @hourly in UTC\x00\x00\x00" // which has no period
+		require.NoError(t, e.Redis.HSet(ctx, "pawl:{mail}:schedules", "pawl:canary", byHand).Err())
+		want(0, 0)
 		for _, text := range []string{"", "\x01\x05every", "\x02newer"} {
 			require.NoError(t, e.Redis.HSet(ctx, "pawl:{mail}:schedules", "pawl:canary", text).Err())
 			want(0, 0)

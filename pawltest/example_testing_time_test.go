@@ -137,6 +137,36 @@ func TestTheBooksWhenTheClockIsChanged(t *testing.T) {
 
 // endregion
 
+// region canary
+
+func TestTheAlarmIsOnWhileNobodyWorks(t *testing.T) {
+	t.Parallel()
+	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
+		books := env.Client.Queue("books")
+		require.NoError(t, books.Canary(t.Context(), time.Minute))
+		alarm := func() bool {
+			s, err := books.Stats(t.Context())
+			return err != nil || s.CanaryAge > 3*s.CanaryEvery
+		}
+		require.False(t, alarm(), "it has just been set")
+		env.Advance(3*time.Minute + time.Second)
+		require.True(t, alarm(), "no worker")
+
+		w, err := bookkeeping(env.Client, func(string) {})
+		require.NoError(t, err)
+		env.Start(w)
+		env.Advance(time.Minute + time.Second)
+		require.False(t, alarm())
+
+		require.NoError(t, books.Canary(t.Context(), 0))
+		env.Crash(w)
+		env.Advance(time.Hour)
+		require.False(t, alarm(), "there is none any more")
+	})
+}
+
+// endregion
+
 // region wait
 
 func TestAStatementIsWatchedAndAwaited(t *testing.T) {

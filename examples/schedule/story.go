@@ -119,7 +119,7 @@ func (s *story) end(ctx context.Context) error {
 			wrong = append(wrong, fmt.Errorf("%s was %d jobs", tick, len(jobs)))
 		}
 	}
-	if age > 3*period { // the alert of docs/scheduling.md
+	if stats.CanaryAge > 3*stats.CanaryEvery { // the alert of docs/scheduling.md
 		wrong = append(wrong, fmt.Errorf("the canary came through %v ago", age))
 	}
 	violations, err := s.queue.Check(ctx)
