@@ -39,7 +39,7 @@ programs with a codec of their own. A queue exists from its first job, so that a
 mistyped name makes a new one; --existing refuses that.`,
 		Example: `pawl enqueue emails --kind welcome --payload '{"user_id": 42}'
 pawl enqueue emails --kind welcome --payload-file - --delay 1h < job.json
-pawl enqueue emails --kind digest --payload '{}' --unique-key digest:42 --header tenant=acme`,
+pawl enqueue emails --kind digest --payload '{}' --unique-key digest:42`,
 		Args:              arguments("queue"),
 		ValidArgsFunction: a.completeQueue,
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,17 +55,20 @@ func (a *app) with(ctx context.Context, do func(context.Context, *session) error
 	defer stop()
 	s := &session{Client: client, where: fmt.Sprintf("%s, namespace %s", where, namespace), clock: a.now}
 	if s.ahead, err = clock(ctx, rdb, a.now); err == nil {
-		return a.lost(do(ctx, s), where)
+		return a.lost(ctx, do(ctx, s), where)
 	}
-	if err := a.lost(err, where); exitCode(err) == exitAway || errors.Is(err, errInterrupted) {
+	if err := a.lost(ctx, err, where); exitCode(err) == exitAway || errors.Is(err, errInterrupted) {
 		return err
 	}
 	return &failure{exitAway, fmt.Errorf("Redis at %s cannot be used: %w", where, err)}
 }
 
 // lost names Redis in an error that means that it is away.
-func (a *app) lost(err error, where string) error {
+func (a *app) lost(ctx context.Context, err error, where string) error {
 	var f *failure
+	if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil { // go-redis does not look for causes
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
 	switch {
 	case err == nil, errors.As(err, &f), errors.Is(err, errInterrupted):
 		return err
@@ -115,14 +119,16 @@ func (a *app) dial() (rdb redis.UniversalClient, where string, err error) {
 		return nil, "", err
 	}
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	patience := a.flags.timeout + 250*time.Millisecond // a little longer than the watchdog's
 	switch {
 	case a.flags.cluster:
 		o, err := redis.ParseClusterURL(text)
-		if err != nil {
+		if u, _ := url.Parse(text); err != nil || strings.Trim(u.Path, "/0") != "" { // there is one database
 			return nil, "", badURL(a.urlName())
 		}
-		o.Password = firstOf(password, o.Password)
+		o.Password = cmp.Or(password, o.Password)
 		o.DisableIdentity, o.MaintNotificationsConfig, o.DialerRetries = true, quiet, 1
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
 		a.hide(o.Password)
 		return redis.NewClusterClient(o), strings.Join(o.Addrs, ","), nil
 	case a.flags.sentinel:
@@ -133,8 +139,9 @@ func (a *app) dial() (rdb redis.UniversalClient, where string, err error) {
 		if o.MasterName == "" {
 			return nil, "", usagef("the URL of a Sentinel needs the name of its master: redis://sentinel:26379/0?master_name=mymaster")
 		}
-		o.Password = firstOf(password, o.Password)
-		o.DisableIdentity = true
+		o.Password = cmp.Or(password, o.Password)
+		o.DisableIdentity, o.MaxRetries = true, cmp.Or(o.MaxRetries, 1)
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
 		a.hide(o.Password, o.SentinelPassword)
 		return redis.NewFailoverClient(o), fmt.Sprintf("%s (by Sentinel %s)", o.MasterName, strings.Join(o.SentinelAddrs, ",")), nil
 	}
@@ -142,8 +149,9 @@ func (a *app) dial() (rdb redis.UniversalClient, where string, err error) {
 	if err != nil {
 		return nil, "", badURL(a.urlName())
 	}
-	o.Password = firstOf(password, o.Password)
-	o.DisableIdentity, o.MaintNotificationsConfig, o.DialerRetries = true, quiet, 1
+	o.Password = cmp.Or(password, o.Password)
+	o.DisableIdentity, o.MaintNotificationsConfig, o.DialerRetries, o.MaxRetries = true, quiet, 1, cmp.Or(o.MaxRetries, 1)
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
 	a.hide(o.Password)
 	return redis.NewClient(o), o.Addr, nil
 }
@@ -159,7 +167,7 @@ func (a *app) urlName() string {
 // redisURL is the URL, which has been looked over: no error of it shows any of it, since
 // a password in it may have been taken for something else, as one with a "/" or a "#" is.
 func (a *app) redisURL() (string, error) {
-	text := firstOf(a.flags.redis, a.env("REDIS_URL"))
+	text := cmp.Or(a.flags.redis, a.env("REDIS_URL"))
 	if text == "" {
 		return "", usagef("which Redis? Set REDIS_URL, or give --redis redis://host:6379/0")
 	}
@@ -231,13 +239,4 @@ var here = strings.NewReplacer(
 // with, and without passwords.
 func (a *app) plain(err error) string {
 	return a.scrub(strings.TrimPrefix(here.Replace(err.Error()), "pawl: "))
-}
-
-func firstOf(words ...string) string {
-	for _, word := range words {
-		if word != "" {
-			return word
-		}
-	}
-	return ""
 }
