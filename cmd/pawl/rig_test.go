@@ -191,3 +191,9 @@ func (r *rig) await(queue string, as func(pawl.Stats) bool) {
 		return err == nil && as(st)
 	})
 }
+
+// eventually waits for what gives no signal.
+func (r *rig) eventually(what string, cond func() bool) {
+	r.t.Helper()
+	redistest.Eventually(r.t, what, func(context.Context) bool { return cond() })
+}
