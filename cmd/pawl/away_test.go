@@ -20,8 +20,8 @@ var everyCommand = []string{
 	"dead delete emails --yes " + someID, "dead purge emails --all --yes", "pause emails", "resume emails",
 	"cancel emails --yes " + someID, "run-now emails " + someID, "reschedule emails --in 1h " + someID,
 	"schedules list emails", "schedules trigger emails x", "schedules pause emails x", "schedules resume emails x",
-	"schedules remove emails x --yes", "purge emails --state ready --yes", "destroy emails --yes", "check emails", "check --all",
-	"doctor", "enqueue emails --kind welcome --payload {}",
+	"schedules remove emails x --yes", "check emails", "check --all", "purge emails --state ready --yes", "destroy emails --yes", "doctor",
+	"enqueue emails --kind welcome --payload {}",
 }
 
 const someID = "01977420-dc7b-71c8-8001-23456789abcd"
@@ -34,9 +34,9 @@ func TestEveryCommandSaysThatRedisIsAway(t *testing.T) {
 	silent.Pause()
 	t.Cleanup(silent.Resume)
 	for name, c := range map[string]struct{ addr, timeout, says string }{
-		"refused": {"127.0.0.1:1", "30s", "pawl: Redis at 127.0.0.1:1 cannot be reached: dial tcp 127.0.0.1:1: connect: connection refused\n"},
-		"silent":  {silent.Addr(), "100ms", "pawl: Redis at " + silent.Addr() + " did not answer within 100ms\n"},
-		"closes":  {hangUp(t), "30s", "cannot be reached"},
+		"refused": {"127.0.0.1:1", "30s", "pawl: cannot reach Redis at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\n"},
+		"silent":  {silent.Addr(), "100ms", "pawl: no answer from Redis at " + silent.Addr() + " within 100ms\n"},
+		"closes":  {hangUp(t), "30s", "cannot reach Redis at "},
 	} {
 		for _, line := range everyCommand {
 			t.Run(name+" "+line, func(t *testing.T) {

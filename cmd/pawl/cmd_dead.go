@@ -118,19 +118,12 @@ that buried it, and what the job carried.`,
 		Example:           `pawl dead show emails 01977420-dc7b-71c8-8001-23456789abcd`,
 		Args:              arguments("queue id"),
 		ValidArgsFunction: a.completeQueue,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ids, err := parseIDs(args[1:])
+		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
+			d, err := q.Dead().Get(ctx, id)
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
-				q := s.Queue(args[0])
-				d, err := q.Dead().Get(ctx, ids[0])
-				if err != nil {
-					return orQueue(ctx, q, err)
-				}
-				return a.showDead(s, d)
-			})
-		},
+			return a.showDead(s, d)
+		}),
 	}
 }

@@ -22,25 +22,18 @@ is over.`,
 pawl job emails 01977420-dc7b-71c8-8001-23456789abcd --json | jq '.payload | fromjson'`,
 		Args:              arguments("queue id"),
 		ValidArgsFunction: a.completeQueue,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ids, err := parseIDs(args[1:])
+		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
+			j, err := q.Get(ctx, id)
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
-				q := s.Queue(args[0])
-				j, err := q.Get(ctx, ids[0])
-				if err != nil {
-					return orQueue(ctx, q, err)
+			if j.State == pawl.StateDead {
+				if d, err := q.Dead().Get(ctx, id); err == nil {
+					return a.showDead(s, d)
 				}
-				if j.State == pawl.StateDead {
-					if d, err := q.Dead().Get(ctx, ids[0]); err == nil {
-						return a.showDead(s, d)
-					}
-				}
-				return a.showWhole(s, j)
-			})
-		},
+			}
+			return a.showWhole(s, j)
+		}),
 	}
 }
 

@@ -60,7 +60,7 @@ func (a *app) with(ctx context.Context, do func(context.Context, *session) error
 	if err := a.lost(ctx, err, where); exitCode(err) == exitAway || errors.Is(err, errInterrupted) {
 		return err
 	}
-	return &failure{exitAway, fmt.Errorf("Redis at %s cannot be used: %w", where, err)}
+	return &failure{exitAway, fmt.Errorf("cannot use Redis at %s: %w", where, err)}
 }
 
 // lost names Redis in an error that means that it is away.
@@ -75,15 +75,15 @@ func (a *app) lost(ctx context.Context, err error, where string) error {
 	case errors.Is(err, pawl.ErrUnconfirmed):
 		return &failure{exitUnconfirmed, fmt.Errorf("it may or may not have been done, as the connection to Redis at %s was lost: look, and call it again: %w", where, err)}
 	case errors.Is(err, errSilent):
-		return &failure{exitAway, fmt.Errorf("Redis at %s did not answer within %v", where, a.flags.timeout)}
+		return &failure{exitAway, fmt.Errorf("no answer from Redis at %s within %v", where, a.flags.timeout)}
 	case !away(err):
 		return err
 	}
 	text := err.Error()
 	if strings.Contains(text, "NOAUTH") || strings.Contains(text, "WRONGPASS") {
-		return &failure{exitAway, fmt.Errorf("Redis at %s refuses the login: %w: give the user in the URL, and the password by REDIS_URL, PAWL_REDIS_PASSWORD or --password-file", where, err)}
+		return &failure{exitAway, fmt.Errorf("cannot log in to Redis at %s: %w: give the user in the URL, and the password by REDIS_URL, PAWL_REDIS_PASSWORD or --password-file", where, err)}
 	}
-	return &failure{exitAway, fmt.Errorf("Redis at %s cannot be reached: %w", where, err)}
+	return &failure{exitAway, fmt.Errorf("cannot reach Redis at %s: %w", where, err)}
 }
 
 // clock asks for the server's time: whether it is there, and how far its clock is ahead.
@@ -119,17 +119,14 @@ func (a *app) dial() (rdb redis.UniversalClient, where string, err error) {
 		return nil, "", err
 	}
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	patience := a.flags.timeout + 250*time.Millisecond // a little longer than the watchdog's
 	switch {
 	case a.flags.cluster:
 		o, err := redis.ParseClusterURL(text)
 		if u, _ := url.Parse(text); err != nil || strings.Trim(u.Path, "/0") != "" { // there is one database
 			return nil, "", badURL(a.urlName())
 		}
-		o.Password = cmp.Or(password, o.Password)
+		a.tune(password, &o.Password, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
 		o.DisableIdentity, o.MaintNotificationsConfig, o.DialerRetries = true, quiet, 1
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
-		a.hide(o.Password)
 		return redis.NewClusterClient(o), strings.Join(o.Addrs, ","), nil
 	case a.flags.sentinel:
 		o, err := redis.ParseFailoverURL(text)
@@ -139,21 +136,28 @@ func (a *app) dial() (rdb redis.UniversalClient, where string, err error) {
 		if o.MasterName == "" {
 			return nil, "", usagef("the URL of a Sentinel needs the name of its master: redis://sentinel:26379/0?master_name=mymaster")
 		}
-		o.Password = cmp.Or(password, o.Password)
+		a.tune(password, &o.Password, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+		a.hide(o.SentinelPassword)
 		o.DisableIdentity, o.MaxRetries = true, cmp.Or(o.MaxRetries, 1)
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
-		a.hide(o.Password, o.SentinelPassword)
 		return redis.NewFailoverClient(o), fmt.Sprintf("%s (by Sentinel %s)", o.MasterName, strings.Join(o.SentinelAddrs, ",")), nil
 	}
 	o, err := redis.ParseURL(text)
 	if err != nil {
 		return nil, "", badURL(a.urlName())
 	}
-	o.Password = cmp.Or(password, o.Password)
+	a.tune(password, &o.Password, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
 	o.DisableIdentity, o.MaintNotificationsConfig, o.DialerRetries, o.MaxRetries = true, quiet, 1, cmp.Or(o.MaxRetries, 1)
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
-	a.hide(o.Password)
 	return redis.NewClient(o), o.Addr, nil
+}
+
+// tune sets what all kinds of clients have, unless the URL has set it: go-redis waits a
+// little longer than the watchdog.
+func (a *app) tune(password string, of *string, timeouts ...*time.Duration) {
+	*of = cmp.Or(password, *of)
+	a.hide(*of)
+	for _, d := range timeouts {
+		*d = cmp.Or(*d, a.flags.timeout+250*time.Millisecond)
+	}
 }
 
 // urlName says where the URL came from.

@@ -41,6 +41,19 @@ func (a *app) onQueue(do func(context.Context, *session, *pawl.Queue) error) fun
 	}
 }
 
+// onJob is a command of one job.
+func (a *app) onJob(do func(context.Context, *session, *pawl.Queue, pawl.ID) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ids, err := parseIDs(args[1:])
+		if err != nil {
+			return err
+		}
+		return a.onQueue(func(ctx context.Context, s *session, q *pawl.Queue) error {
+			return orQueue(ctx, q, do(ctx, s, q, ids[0]))
+		})(cmd, args)
+	}
+}
+
 // each does something to each of a command's jobs, and goes on after an error, which is
 // said, unless Redis is away. The error that it returns has the code of the first.
 func each[T any](ctx context.Context, a *app, list []T, do func(T) error) error {

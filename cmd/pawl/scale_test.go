@@ -58,6 +58,9 @@ func TestManyQueuesAndManyJobs(t *testing.T) {
 	require.Equal(t, len(dead), strings.Count(got.out, "\n"))
 	for _, line := range everyCommand {
 		for _, queue := range []string{"large", "buried"} {
+			if queue == "buried" && !strings.Contains(line, "emails") {
+				continue // it is of all queues
+			}
 			line := strings.ReplaceAll(strings.ReplaceAll(line, "emails", queue), someID, dead[7].String())
 			if strings.HasPrefix(line, "destroy") {
 				line = strings.ReplaceAll(line, queue, "queue-0007")

@@ -111,11 +111,3 @@ func size(n int) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
-
-// yesNo is a bool in a table.
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
