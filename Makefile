@@ -14,13 +14,15 @@ SHELL       := bash
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/node_modules/*')))
 
 # Those that are tested without the race detector and have no benchmarks of Go:
-# bench is a program that no one imports, and PostgreSQL's driver and River, which
-# it measures, take long to build a second time.
-PROGRAMS := ./bench
-LIBRARY  := $(filter-out $(PROGRAMS),$(MODULES))
+# programs that no one imports. PostgreSQL's driver and River, which bench
+# measures, take long to build a second time; an example is run as its own
+# binary, in which the detector of its test would see nothing.
+EXAMPLES := $(filter ./examples/%,$(MODULES))
+LIBRARY  := $(filter-out ./bench $(EXAMPLES),$(MODULES))
 
-# What CI runs, in this order.
-VERIFY := build fmt lint smoke serial quickstart fuzz peers race
+# What CI runs, in this order; those with a + between them at the same time, as one
+# computes and the other waits.
+VERIFY := build fmt lint smoke serial+examples quickstart fuzz peers race
 
 TESTFLAGS ?= -timeout 30m
 BENCH     ?= .
@@ -54,7 +56,11 @@ test: ## test every module
 # processors.
 .PHONY: race
 race: ## test every library under the race detector, in random order
-	$(call in,$(LIBRARY),go test -race -parallel 4 -shuffle=on $(TESTFLAGS) ./...)
+	$(call in,$(LIBRARY),go test -race -parallel 4 -shuffle=on $(TESTFLAGS) $$(go list ./... | grep -v /examples/))
+
+.PHONY: examples
+examples: ## test the examples: they are run, and have to tell their stories
+	$(call in,. $(EXAMPLES),go test -shuffle=on $(TESTFLAGS) $$(go list ./... | grep /examples/))
 
 # Tests of the scripts and of the model have one goroutine each, and the race
 # detector slows the Lua of miniredis down five times: their files say so to the
@@ -134,7 +140,7 @@ verify: export FUZZBUILD =
 verify: ## all that CI runs
 	@for step in $(VERIFY); do \
 		echo "== $$step"; start=$$SECONDS; \
-		$(MAKE) --no-print-directory $$step; \
+		$(MAKE) --no-print-directory --jobs --output-sync $${step//+/ }; \
 		echo "== $$step: $$((SECONDS - start)) s"; \
 	done
 

@@ -7,24 +7,19 @@ type aside struct {
 	progress progress
 }
 
-// aside is that of the run, made if need be.
+// aside is that of the run, made if need be. Who ends the run, or its lease, notes that in
+// the run, under the same mutex, before telling what is there.
 func (r *run) aside() *aside {
 	if a := r.said.Load(); a != nil {
 		return a
 	}
-	a := &aside{staged: staged{run: r}, progress: progress{run: r, said: r.before, stored: r.before}}
-	if !r.said.CompareAndSwap(nil, a) {
-		return r.said.Load()
-	}
-	// Who ends the run, or its lease, tells what is there by then.
 	r.feed.mu.Lock()
-	lost, over := r.lost, r.finished
-	r.feed.mu.Unlock()
-	if lost {
-		a.progress.lost.Store(true)
+	defer r.feed.mu.Unlock()
+	if a := r.said.Load(); a != nil {
+		return a
 	}
-	if over {
-		a.progress.end()
-	}
+	a := &aside{staged: staged{run: r}, progress: progress{run: r, said: r.before, stored: r.before, over: r.finished}}
+	a.progress.lost.Store(r.lost)
+	r.said.Store(a)
 	return a
 }

@@ -60,8 +60,12 @@ func (c *courier) take() (batch []news) {
 	n := min(len(c.waiting), maxCallItems)
 	c.closed = c.closed || c.feed.worker.alive.Err() != nil // abandoned: see testhook
 	if c.closed || n == 0 {
-		c.aloft = false
+		left := c.waiting
+		c.aloft, c.waiting = false, nil
 		c.mu.Unlock()
+		for _, p := range left {
+			p.strand()
+		}
 		return nil
 	}
 	waiting := c.waiting[:n]

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/record"
 )
 
 // die enqueues n jobs with opts and has them die; it returns their ids.
@@ -200,6 +201,33 @@ func TestACorruptRecordIsBuriedWithItsBytesAndTheLoopGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 		}
+	})
+}
+
+// No producer of this package makes such a job: its end would be refused in its middle by
+// Redis, which has no room for so many words, and what follows be added each time.
+func TestARecordThatTooManyFollowIsBuried(t *testing.T) {
+	t.Parallel()
+	onRedis(t, func(t *testing.T, e *env) {
+		q, ctx := e.Queue("mail"), t.Context()
+		next := record.Record{Kind: "note", Payload: []byte("{}"), LongHead: true}
+		foreign := record.Record{Kind: "note", Payload: []byte("{}")}
+		for range 5000 {
+			foreign.Then = append(foreign.Then, record.Then{How: "d 60000", Record: next.Append(nil)})
+		}
+		require.NoError(t, e.Redis.Do(ctx, "XADD", "pawl:{mail}:jobs", "5-9223372036854775808", "r", foreign.Append(nil)).Err())
+		w := e.Worker("mail", pawl.WorkerConfig{})
+		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
+		e.Start(w)
+		e.Log.Wait(t, "dead", 1)
+		for d, err := range q.Dead().List(ctx, pawl.DeadFilter{}) {
+			require.NoError(t, err)
+			require.Equal(t, pawl.ReasonCorrupt, d.Reason)
+			require.Contains(t, d.Error, "5000 jobs follow it")
+		}
+		stats, err := q.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, stats.Delayed)
 	})
 }
 

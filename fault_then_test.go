@@ -3,9 +3,11 @@ package pawl_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl"
@@ -99,6 +101,52 @@ func TestEachJobOfAKilledWorkerIsFollowedOnce(t *testing.T) {
 			other := f.Total(t, "other")
 			require.EqualValues(t, jobs, other.Enqueued, fmt.Sprint(other))
 			f.Queue("other")
+		})
+	}
+}
+
+// E5. A right that is taken away while a job runs: what it leaves is not lost with the call
+// that is cut short, nor is it there twice when that is sent again.
+func TestNothingThatAJobLeavesIsLostWithARight(t *testing.T) {
+	t.Parallel()
+	for _, right := range []string{"xadd", "hset", "zadd", "set", "xdel", "hdel", "zrem"} {
+		t.Run(right, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			e := newEnvAs(t, s.Client(t), logIn(t, s, s.Addr(), 0), nil)
+			q, ctx := e.Queue("q"), within(t, time.Minute)
+			const followers = 4
+			var y runs
+			w := e.Worker("q", pawl.WorkerConfig{})
+			pawl.HandleResult(w, func(_ context.Context, job *pawl.Job[note]) (int, error) {
+				if job.Args.N < followers {
+					y.add(job.Args.N)
+					return 0, nil
+				}
+				job.Then(note{0})
+				job.Then(note{1}, pawl.Delay(time.Millisecond))
+				job.Then(note{2}, pawl.Priority(3))
+				job.Then(note{3}, pawl.Unique{Key: "u"})
+				s.SetUser(t, "pawl", rules(t, "pawl", right)...)
+				return 7, nil
+			})
+			job, err := q.Enqueue(ctx, note{followers}, pawl.Retain(time.Hour))
+			require.NoError(t, err)
+			e.Start(w)
+			redistest.Eventually(t, right+" is missed", func(ctx context.Context) bool {
+				entries, err := e.Redis.ACLLog(ctx, 100).Result()
+				return err == nil && slices.ContainsFunc(entries, func(e *redis.ACLLogEntry) bool { return e.Object == right })
+			})
+			s.SetUser(t, "pawl", rules(t, "pawl")...)
+			var info pawl.JobInfo
+			redistest.Eventually(t, "all have run", func(ctx context.Context) bool {
+				info, err = q.Get(ctx, job.ID)
+				stats, again := q.Stats(ctx)
+				return err == nil && again == nil && info.State == pawl.StateDone && stats.Total.Started > followers &&
+					stats.Ready+stats.Delayed+stats.Running == 0
+			})
+			require.Equal(t, "7", string(info.Result))
+			y.each(t, followers, 1)
 		})
 	}
 }

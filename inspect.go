@@ -40,12 +40,15 @@ type JobInfo struct {
 	Unique      string // its unique key; "" if it has none
 	Idempotency string // the key of its Idempotency; "" if it has none
 
+	// Cancelling is whether Cancel was called while it ran, and has not ended it yet.
+	Cancelling bool
+
 	// For a running job; zero otherwise.
 
 	Worker     string    // its worker's name; "" if that has not been heard of for a minute
 	StartedAt  time.Time // when it was leased, by the server's clock
 	LeaseUntil time.Time // when its lease ends unless it is renewed, by the server's clock
-	Percent    float64   // what its handler told RawJob.Progress; before it does, what a run that crashed had told
+	Percent    float64   // what its handler told RawJob.Progress; before it does, what a run that crashed had told; 0 once the run has ended
 	Note       string
 
 	// For a job that is over and kept; zero otherwise.
@@ -102,11 +105,11 @@ func (f *found) info(q *queueState) JobInfo {
 	if f.state == StateDone {
 		info.over(rec)
 	}
-	token, crashes, said, ok := f.lease()
+	token, crashes, flags, said, ok := f.lease()
 	if !ok {
 		return info
 	}
-	info.Crashes = max(info.Crashes, crashes)
+	info.Crashes, info.Cancelling = max(info.Crashes, crashes), strings.Contains(flags, "c")
 	if f.state == StateRunning {
 		info.Attempt++
 		info.Run = fence(token)
@@ -120,16 +123,16 @@ func (f *found) info(q *queueState) JobInfo {
 }
 
 // lease reads the run entry: "token|crashes|flags|before", then " percent note".
-func (f *found) lease() (token string, crashes int, progress remark, ok bool) {
+func (f *found) lease() (token string, crashes int, flags string, progress remark, ok bool) {
 	parts := strings.Split(f.run, "|")
 	if len(parts) != 4 {
-		return "", 0, remark{}, false
+		return "", 0, "", remark{}, false
 	}
 	crashes, err := strconv.Atoi(parts[1])
 	if _, rest, more := strings.Cut(parts[3], " "); more {
 		progress = readProgress(rest)
 	}
-	return parts[0], crashes, progress, err == nil
+	return parts[0], crashes, parts[2], progress, err == nil
 }
 
 func (q *queueState) inspect(ctx context.Context, id ID) (found, error) {

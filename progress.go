@@ -20,8 +20,8 @@ const (
 	maxProgressNote = 1 << 10     // bytes
 )
 
-// Progress stores how far the run is: percent, from 0 to 100, and a note, which is
-// cut at 1 KiB of UTF-8. Get and List show it while the job runs, and the
+// Progress stores how far the run is: percent, from 0 to 100 and not a fraction, and a
+// note, which is cut at 1 KiB of UTF-8. Get and List show it while the job runs, and the
 // post-mortem if it dies of this run, a crash of the worker included; with every
 // other end of the run it is gone.
 //
@@ -146,7 +146,7 @@ func (p *progress) tell(ctx context.Context, v remark) error {
 	p.answer = answer
 	p.mu.Unlock()
 	if !p.run.feed.courier.carry(p) {
-		p.lost.Store(true) // the worker has ended, and renews it no more
+		p.strand()
 		return ErrLeaseLost
 	}
 	patience := time.NewTimer(progressEvery)
@@ -167,8 +167,21 @@ func (p *progress) due() {
 	p.busy = !p.over && p.said != p.stored
 	busy := p.busy
 	p.mu.Unlock()
-	if busy {
-		p.run.feed.courier.carry(p)
+	if busy && !p.run.feed.courier.carry(p) {
+		p.strand()
+	}
+}
+
+// strand is told that nothing is carried any more: the worker has ended, and renews the
+// lease no more. The handler, which goes on all the same, is to hear of it.
+func (p *progress) strand() {
+	p.lost.Store(true)
+	p.mu.Lock()
+	answer := p.answer
+	p.answer = nil
+	p.mu.Unlock()
+	if answer != nil {
+		answer <- ErrLeaseLost
 	}
 }
 

@@ -176,3 +176,44 @@ func TestAValueAsBeforeIsSentAfterOneWithoutAnAnswer(t *testing.T) {
 		e.Log.Wait(t, "done", 1)
 	})
 }
+
+// A handler that heeds its progress alone, and outlives its worker, is told that it has
+// lost the job: whether a value of it is on its way then, waits for its second, or is yet
+// to come, and also if Redis does not answer.
+func TestProgressIsLostOnceTheWorkerHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, gap := range []time.Duration{10 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond} {
+		for _, away := range []bool{false, true} {
+			t.Run(fmt.Sprint(gap, away), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T, e *env) {
+					const jobs = 3
+					for n := range jobs {
+						put(t, e.Queue("mail"), n)
+					}
+					w := e.Worker("mail", pawl.WorkerConfig{Concurrency: jobs, DrainTimeout: time.Second, VisibilityTimeout: 5 * time.Second})
+					told := make(chan error, jobs)
+					pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
+						var err error
+						for n := 0; err == nil && n < 10_000; n++ {
+							err = job.Progress(context.Background(), float64(n%100), fmt.Sprint(n))
+							<-time.After(gap)
+						}
+						told <- err
+						return err
+					})
+					stop := e.Start(w)
+					e.Pass(3 * time.Second)
+					if away {
+						e.Mini.SetError("LOADING Redis is loading the dataset in memory")
+					}
+					require.Error(t, stop())
+					for range jobs {
+						require.ErrorIs(t, <-told, pawl.ErrLeaseLost)
+					}
+					e.Mini.SetError("")
+				})
+			})
+		}
+	}
+}

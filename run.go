@@ -75,6 +75,9 @@ func newRun(f *feed, l leased) *run {
 // decode is the job's record. One that cannot be read is all payload.
 func (l leased) decode() (*record.Record, error) {
 	rec, err := record.Decode([]byte(l.record))
+	if err == nil && len(rec.Then) > maxThen { // another producer's, and too many for a call
+		err = fmt.Errorf("%d jobs follow it, at most %d may", len(rec.Then), maxThen)
+	}
 	if err != nil {
 		rec = &record.Record{Payload: []byte(l.record)}
 	}

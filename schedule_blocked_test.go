@@ -96,6 +96,28 @@ func TestNoTwoTriggersAreOfOneTime(t *testing.T) {
 	})
 }
 
+// One that is triggered at the very time of a tick that was held back is told apart from it.
+func TestATriggerIsOfNoTimeThatIsFiredLater(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, e *env) {
+		q, ctx := e.Queue("mail"), t.Context()
+		require.NoError(t, q.Schedule(ctx, secondly(pawl.MissedAll)))
+		require.NoError(t, q.PauseSchedule(ctx, "s"))
+		<-time.After(time.Until(only(t, q).Next.Add(4 * time.Second)))
+		_, err := q.Trigger(ctx, "s")
+		require.NoError(t, err)
+		require.NoError(t, q.ResumeSchedule(ctx, "s"))
+		var seen ticks
+		w := e.Worker("mail", pawl.WorkerConfig{})
+		pawl.Handle(w, seen.handle)
+		e.Start(w)
+		e.Log.Wait(t, "done", 6)
+		for at, jobs := range seen.of {
+			require.Len(t, jobs, 1, at)
+		}
+	})
+}
+
 // A list of new names takes the place of a full one.
 func TestSyncTakesThePlaceOfAFullList(t *testing.T) {
 	t.Parallel()

@@ -132,6 +132,20 @@ func (q *Queue) Trigger(ctx context.Context, id string) (Enqueued, error) {
 	return it.result, event.Err
 }
 
+// claims reports whether a time is that of the newest job, or of a tick that has passed or
+// is passing, and may be fired yet.
+func (s scheduleState) claims(spec string, now int64) bool {
+	if now <= s.next {
+		return now == s.last || now == s.next
+	}
+	plan, err := parseSpec(spec)
+	if err != nil {
+		return now == s.last
+	}
+	at, err := nextTick(plan, now-1, s.anchor)
+	return now == s.last || err == nil && at == now
+}
+
 // trigger returns nil for the job if nothing was sent.
 func (q *queueState) trigger(ctx context.Context, id string) (*item, error) {
 	for n := 0; ; n++ {
@@ -152,7 +166,7 @@ func (q *queueState) trigger(ctx context.Context, id string) (*item, error) {
 			return nil, fmt.Errorf("schedule %q: %w", id, err)
 		}
 		// Each job of a schedule has a time of its own.
-		if state, ok := parseScheduleState(seen.state); ok && look.now != state.last && look.now != state.next {
+		if state, ok := parseScheduleState(seen.state); ok && !state.claims(d.spec, look.now) {
 			f := []firing{{id: id, seen: seen.state, next: state.next, jobs: []*item{it}, times: []int64{look.now}}}
 			keys, args := q.tickWords(f)
 			text, err := q.call(ctx, scriptTick, keys, args...)

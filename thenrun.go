@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -54,7 +55,8 @@ func (j *RawJob) Then(args Args, opts ...Option) {
 //
 // If it cannot be enqueued the run has failed, and is tried again by policy. Then some of
 // several may be there: the next run adds the rest. It is not tried when the context has ended with
-// ErrLeaseLost. Unique is ErrInvalid here. What is wrong with arguments, options or the name of
+// ErrLeaseLost. Unique is ErrInvalid here, and that of the type does not
+// hold: Idempotency does. What is wrong with arguments, options or the name of
 // the queue makes the job dead, as in Then. With the name of its own queue it is Then.
 func (j *RawJob) ThenOn(queue string, args Args, opts ...Option) {
 	if queue == j.Queue {
@@ -76,8 +78,8 @@ func (s *staged) handOn(q *queueState, id ID, args Args, opts []Option) {
 	n := len(s.onward) + 1
 	switch {
 	case err != nil:
-	case own.unique != nil:
-		err = invalidf("Unique of a follow-up in another queue: leave it out, also of the type, as it has a key of its own")
+	case slices.ContainsFunc(opts, isUnique):
+		err = invalidf("Unique of a follow-up in another queue: leave it out, as it has a key of its own; against two at once use Idempotency")
 	case n > maxStaged:
 		err = tooMany()
 	}
@@ -87,6 +89,14 @@ func (s *staged) handOn(q *queueState, id ID, args Args, opts []Option) {
 	}
 	own.unique = &Unique{Key: Key("then", id, n), For: thenOnFor}
 	s.onward = append(s.onward, onward{q, q.item(raw, own)})
+}
+
+func isUnique(o Option) bool {
+	switch o.(type) {
+	case Unique, *Unique:
+		return true
+	}
+	return false
 }
 
 func tooMany() error {

@@ -39,6 +39,39 @@ func TestAFollowUpInAnotherQueueIsThereOnceHoweverOftenItsJobRuns(t *testing.T) 
 	})
 }
 
+// single is a job of which there is one at a time, wherever it is enqueued.
+type single struct{ N int }
+
+func (single) Kind() string { return "single" }
+
+func (single) JobOptions() []pawl.Option {
+	return []pawl.Option{pawl.Unique{Key: "one", OnDuplicate: pawl.RunLatestAfter}, pawl.Priority(3)}
+}
+
+func TestTheKeyOfAnotherQueueTakesThePlaceOfTheTypesOwn(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		other := e.Queue("other")
+		id := put(t, e.Queue("q"), 1)
+		_, err := other.Enqueue(t.Context(), single{1})
+		require.NoError(t, err)
+		w := e.Worker("q", pawl.WorkerConfig{})
+		pawl.Handle(w, func(_ context.Context, job *pawl.Job[note]) error {
+			job.ThenOn("other", single{2})
+			return nil
+		})
+		e.Run(w, "done", 1)
+		s, err := other.Stats(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 2, s.Ready, "beside the one under the type's key")
+		require.EqualValues(t, 1, e.Redis.Exists(t.Context(), "pawl:{other}:unique:"+pawl.Key("then", id, 1)).Val())
+		for info, err := range other.List(t.Context(), pawl.StateReady, pawl.Filter{}) {
+			require.NoError(t, err)
+			require.Equal(t, 3, info.Priority, "the type's other options hold")
+		}
+	})
+}
+
 func TestAFollowUpThatWasRefusedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {

@@ -76,7 +76,7 @@ end
 local stale = kept_stale(KEYS[11], #told, now, 2 * #told + 16)
 
 local answer = table.concat(marks)
-local follow, follow_count
+local follow, follow_claim, follow_count
 if #list > 0 then
   -- include: head
   -- include: parked
@@ -98,7 +98,8 @@ if #list > 0 then
   local meta = redis.call('HMGET', KEYS[5], 'last', 'n:enqueued')
   local plan = add_plan(keys, list, 1, #list / 3, us, meta[1], ending)
   if type(plan) == 'string' then return redis.error_reply(plan) end
-  follow = function() add_write(keys, plan) end
+  follow = function() add_jobs(keys, plan) end
+  follow_claim = function() add_claims(plan) end
   follow_count = function()
     plan.waiting = redis.call('LLEN', KEYS[9])
     add_count(keys, plan, meta[2])
@@ -115,6 +116,15 @@ end
 
 write_when_full(KEYS[3])
 if #ended > 0 then
+  -- What a job leaves is there before it goes. Who may not write it, or may not end a job,
+  -- is refused before either: without a change, or what follows would be lost, or be added
+  -- with each call that is sent again.
+  redis.call('HDEL', KEYS[4], 'none')
+  redis.call('XDEL', KEYS[1], '0-1')
+  redis.call('ZADD', KEYS[3], 'XX', 0, 'none')
+  redis.call('HSET', KEYS[4], ended[1], redis.call('HGET', KEYS[4], ended[1]))
+  if follow then follow() end
+  if #told > 0 then kept_write(KEYS[10], KEYS[11], stale, bodies, times) end
   if #idems > 0 then -- while those that end beside them have their leases
     -- include: idem
     -- include: idem_end
@@ -132,8 +142,7 @@ if #ended > 0 then
     -- include: unique_pass
     unique_pass_all(passes, KEYS[2], KEYS[8], KEYS[9], waiting, now)
   end
-  if follow then follow() end
-  if #told > 0 then kept_write(KEYS[10], KEYS[11], stale, bodies, times) end
+  if follow then follow_claim() end
   minute_note(KEYS[6], KEYS[5], minute)
   for counter, count in pairs(counts) do
     tally(KEYS[5], 'n:' .. string.lower(counter), count)

@@ -43,7 +43,11 @@ func (a *app) showWhole(s *session, j pawl.JobInfo) error {
 		return a.line(jobJSON(j))
 	}
 	var f facts
-	s.common(&f, &j.RawJob, string(j.State))
+	state := string(j.State)
+	if j.Cancelling {
+		state += ", to be cancelled"
+	}
+	s.common(&f, &j.RawJob, state)
 	f.add("when", s.moves(j))
 	if !j.DueAt.IsZero() {
 		f.add("due", s.dated(j.DueAt))
@@ -131,6 +135,7 @@ type jobLine struct {
 	IdempotencyKey *string           `json:"idempotency_key"`
 	Schedule       *string           `json:"schedule"`
 	ScheduledAt    moment            `json:"scheduled_at"`
+	Cancelling     bool              `json:"cancelling"`
 	Worker         *string           `json:"worker"`
 	StartedAt      moment            `json:"started_at"`
 	LeaseUntil     moment            `json:"lease_until"`
@@ -149,7 +154,7 @@ func jobJSON(j pawl.JobInfo) jobLine {
 	l := jobLine{ID: idText(j.ID), Queue: j.Queue, Kind: j.Kind, State: string(j.State), Attempt: j.Attempt, MaxAttempts: optional(j.MaxAttempts),
 		Crashes: j.Crashes, Redrives: j.Redrives, Priority: j.Priority, EnqueuedAt: moment(j.EnqueuedAt), DueAt: moment(j.DueAt),
 		UniqueKey: optional(j.Unique), IdempotencyKey: optional(j.Idempotency), Schedule: optional(j.Schedule), ScheduledAt: moment(j.ScheduledAt),
-		Worker: optional(j.Worker), StartedAt: moment(j.StartedAt), LeaseUntil: moment(j.LeaseUntil), Percent: j.Percent, Note: optional(j.Note),
+		Cancelling: j.Cancelling, Worker: optional(j.Worker), StartedAt: moment(j.StartedAt), LeaseUntil: moment(j.LeaseUntil), Percent: j.Percent, Note: optional(j.Note),
 		LastError: optional(j.LastError), DoneAt: moment(j.DoneAt), Headers: orEmpty(j.Headers)}
 	l.Payload, l.PayloadBase64 = bytesOf(j.Payload)
 	l.Result, l.ResultBase64 = bytesOf(j.Result)

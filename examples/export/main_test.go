@@ -1,13 +1,9 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is the story, in order; other lines may stand between.
@@ -53,32 +49,9 @@ var beside = []string{
 func TestAnExportIsWatchedFetchedLostAndCancelledOverHTTP(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	requireStories := func(t *testing.T, out string) {
-		t.Helper()
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireStory(t, out, beside)
-	}
-	t.Run("on the Redis inside the example", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Execute(t, binary, "")
-		require.NoError(t, err, out)
-		requireStories(t, out)
-		require.True(t, strings.HasSuffix(out, "\npawl export: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr())
-		require.NoError(t, err, out)
-		requireStories(t, out)
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "export", [][]string{told, beside})
 	t.Run("told to stop, it gives back what runs and leaves nothing", func(t *testing.T) {
 		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Terminate(t, "page 1 of 200", exampletest.Command(t, binary, "redis://"+server.Addr()))
-		require.Error(t, err, out)
-		require.NotContains(t, out, "pawl export: ok")
-		exampletest.RequireNoKeys(t, server)
+		exampletest.Stopped(t, binary, "export", "page 1 of 200")
 	})
 }

@@ -37,7 +37,7 @@ func (s *service) routes() http.Handler {
 	return mux
 }
 
-// withID gives a handler the id in the path. What is none was never given out.
+// withID gives a handler the id in the path. Anything else was never given out.
 func withID(h func(http.ResponseWriter, *http.Request, pawl.ID)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := uuid.Parse(r.PathValue("id"))
@@ -60,7 +60,7 @@ func (s *service) create(w http.ResponseWriter, r *http.Request) {
 	}
 	job, err := s.queue.Enqueue(r.Context(), e, pawl.Retain(keep))
 	if err != nil {
-		http.Error(w, "exports are not to be had at the moment", http.StatusServiceUnavailable)
+		http.Error(w, "exports are not available right now", http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Location", "/exports/"+job.ID.String())

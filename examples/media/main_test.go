@@ -1,13 +1,9 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is the story, in order; other lines may stand between.
@@ -54,19 +50,5 @@ var told = []string{
 func TestLongJobsAreKeptBoundedCancelledAndHandedOn(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	t.Run("on the Redis inside it", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Execute(t, binary, "")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		require.True(t, strings.HasSuffix(out, "\npawl media: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr())
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "media", [][]string{told})
 }

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is the story, in order; other lines may stand between.
@@ -48,28 +46,10 @@ var told = []string{
 func TestEachCommittedOrderIsShippedOnceWhateverIsKilled(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	t.Run("on the Redis inside the example", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Execute(t, binary, "")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		require.True(t, strings.HasSuffix(out, "\npawl outbox: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr()+"/1")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "outbox", [][]string{told})
 	t.Run("told to stop, it says so and leaves nothing", func(t *testing.T) {
 		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Terminate(t, "Redis goes away", exampletest.Command(t, binary, "redis://"+server.Addr()))
-		require.Error(t, err, out)
-		require.NotContains(t, out, "pawl outbox: ok")
-		exampletest.RequireNoKeys(t, server)
+		exampletest.Stopped(t, binary, "outbox", "Redis goes away")
 	})
 }
 

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is what it prints, in order; other lines may stand between. What is left to
@@ -49,27 +45,9 @@ var told = []string{
 func TestEachOrderIsChargedOnceWhileItsWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	t.Run("on the Redis inside the example", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Execute(t, binary, "", "-for", "2s")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		require.True(t, strings.HasSuffix(out, "\npawl payments: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr(), "-for", "2s")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "payments", [][]string{told}, "-for", "2s")
 	t.Run("told to stop, it says so and leaves nothing", func(t *testing.T) {
 		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Terminate(t, "  jobs done ", exampletest.Command(t, binary, "redis://"+server.Addr(), "-for", "8s"))
-		require.Error(t, err, out)
-		require.NotContains(t, out, "pawl payments: ok")
-		exampletest.RequireNoKeys(t, server)
+		exampletest.Stopped(t, binary, "payments", "  jobs done ", "-for", "8s")
 	})
 }

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is the story, in order; other lines may stand between.
@@ -59,29 +55,9 @@ var mailed = []string{
 func TestEachStepOfEachChainIsDoneByOneJobWhateverIsKilled(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	t.Run("on the Redis inside the example", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Execute(t, binary, "")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireStory(t, out, mailed)
-		require.True(t, strings.HasSuffix(out, "\npawl pipeline: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr()+"/1")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireStory(t, out, mailed)
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "pipeline", [][]string{told, mailed})
 	t.Run("told to stop, it says so and leaves nothing", func(t *testing.T) {
 		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Terminate(t, "Many chains at once", exampletest.Command(t, binary, "redis://"+server.Addr()))
-		require.Error(t, err, out)
-		require.NotContains(t, out, "pawl pipeline: ok")
-		exampletest.RequireNoKeys(t, server)
+		exampletest.Stopped(t, binary, "pipeline", "Many chains at once")
 	})
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is the story, in order; other lines may stand between.
@@ -51,23 +49,7 @@ var paid = []string{
 func TestTheQuickstartTellsItsStory(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	t.Run("on the Redis inside it", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Execute(t, binary, "")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireStory(t, out, paid)
-		require.True(t, strings.HasSuffix(out, "\npawl quickstart: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr())
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireStory(t, out, paid)
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "quickstart", [][]string{told, paid})
 	t.Run("where there is no Redis, it says so and fails", func(t *testing.T) {
 		t.Parallel()
 		out, err := exampletest.Execute(t, binary, "redis://127.0.0.1:1")

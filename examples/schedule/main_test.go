@@ -1,13 +1,9 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is what happens, in order; other lines may stand between.
@@ -26,19 +22,5 @@ var told = []string{
 func TestThreeProcessesFireEachTimeOnce(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	t.Run("on the Redis inside the example", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Execute(t, binary, "")
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		require.True(t, strings.HasSuffix(out, "\npawl schedule: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Execute(t, binary, "redis://"+server.Addr())
-		require.NoError(t, err, out)
-		exampletest.RequireStory(t, out, told)
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "schedule", [][]string{told})
 }

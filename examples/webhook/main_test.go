@@ -1,13 +1,11 @@
 package main
 
 import (
-	"strings"
+	"maps"
+	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/pawlq/pawl/internal/exampletest"
-	"github.com/pawlq/pawl/internal/redistest"
 )
 
 // told is the story, in order; other lines may stand between.
@@ -72,35 +70,9 @@ var answered = map[string][]string{
 func TestEachWebhookIsDeliveredOnceOrDeadWithItsReason(t *testing.T) {
 	t.Parallel()
 	binary := exampletest.Build(t)
-	t.Run("on the Redis inside the example", func(t *testing.T) {
-		t.Parallel()
-		out, err := exampletest.Command(t, binary, "").CombinedOutput()
-		require.NoError(t, err, string(out))
-		requireStories(t, string(out))
-		require.True(t, strings.HasSuffix(string(out), "\npawl webhook: ok\n"), "the last line of:\n%s", out)
-	})
-	t.Run("on the Redis of REDIS_URL, leaving nothing there", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Command(t, binary, "redis://"+server.Addr()).CombinedOutput()
-		require.NoError(t, err, string(out))
-		requireStories(t, string(out))
-		exampletest.RequireNoKeys(t, server)
-	})
+	exampletest.OnBoth(t, binary, "webhook", append(slices.Collect(maps.Values(answered)), told))
 	t.Run("told to stop, it drains and leaves nothing", func(t *testing.T) {
 		t.Parallel()
-		server := redistest.Start(t)
-		out, err := exampletest.Terminate(t, "A worker starts", exampletest.Command(t, binary, "redis://"+server.Addr()))
-		require.Error(t, err, out)
-		require.NotContains(t, out, "pawl webhook: ok")
-		exampletest.RequireNoKeys(t, server)
+		exampletest.Stopped(t, binary, "webhook", "A worker starts")
 	})
-}
-
-func requireStories(t *testing.T, out string) {
-	t.Helper()
-	exampletest.RequireStory(t, out, told)
-	for _, patterns := range answered {
-		exampletest.RequireStory(t, out, patterns)
-	}
 }

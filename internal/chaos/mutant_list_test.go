@@ -63,7 +63,7 @@ var mutants = []mutant{
 		old: "return f.draining && len(f.running) == 0 && len(f.finished) == 0 && f.tracks[0].clear() && f.tracks[1].clear()", new: "return f.draining && f.tracks[0].leasing == nil && f.tracks[1].leasing == nil",
 		plan: drains, only: "long", want: []string{HonestErrors}},
 	{name: "the crashes of a lease are not passed on", file: "run.go",
-		old: "r.job.Crashes, r.job.staged, r.staged.run = l.crashes,", new: "r.job.Crashes, r.job.staged, r.staged.run = 0,",
+		old: "r.job.Crashes, r.job.Run, r.job.run = l.crashes,", new: "r.job.Crashes, r.job.Run, r.job.run = 0,",
 		plan: kills, only: "long", want: []string{RetryLaw}, always: true},
 	{name: "poison is not buried", file: "run.go",
 		old: "case r.decided && r.job.Crashes >= r.policy.maxCrashes:", new: "case false:",

@@ -175,7 +175,7 @@ local function add_plan(keys, list, at, count, us, last_text, ending)
   return plan
 end
 
-local function add_write(keys, plan)
+local function add_jobs(keys, plan)
   local fresh, moved = plan.fresh, plan.moved
   for i = 1, #fresh, 2 do
     redis.call('XADD', keys.jobs, fresh[i], 'r', fresh[i + 1])
@@ -190,9 +190,17 @@ local function add_write(keys, plan)
   end
   if #plan.due > 0 then redis.call('ZADD', keys.due, unpack(plan.due)) end
   if #plan.prio > 0 then redis.call('ZADD', keys.prio, unpack(plan.prio)) end
+end
+
+local function add_claims(plan)
   for _, claim in ipairs(plan.claims) do
     redis.call('SET', claim.key, unique_text(claim.holder, claim.mode, claim.till, claim.next_id))
   end
+end
+
+local function add_write(keys, plan)
+  add_jobs(keys, plan)
+  add_claims(plan)
 end
 
 -- enqueued_text is the field "n:enqueued" of meta as it was.
