@@ -133,6 +133,22 @@ func TestAServerThatIsNotReadyIsAway(t *testing.T) {
 	require.Contains(t, got.err, "LOADING")
 }
 
+// A replica answers, and refuses what would change something: what it says is said.
+func TestAReplicaIsNamed(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	r := rigAt(t, master.Addr())
+	r.enqueue("emails", "welcome", "{}")
+	replica := redistest.StartReplica(t, master)
+	at := env("REDIS_URL", "redis://"+replica.Addr())
+	got := call(t.Context(), words("pause emails --timeout 300ms"), at)
+	require.Equal(t, exitAway, got.code)
+	require.Contains(t, got.err, "cannot use Redis at "+replica.Addr()+": for 300ms it answered: READONLY")
+	require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
+	got = call(t.Context(), words("stats emails"), at)
+	require.Zero(t, got.code, "what only looks is answered: %s", got.err)
+}
+
 func TestACancelledContextIsSaid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

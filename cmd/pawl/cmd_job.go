@@ -69,7 +69,7 @@ func (a *app) showWhole(s *session, j pawl.JobInfo) error {
 	f.text("last error", j.LastError)
 	content(&f, &j.RawJob)
 	if j.Result != nil {
-		f.add("result", string(j.Result))
+		f.add("result", whole(j.Result))
 	}
 	return f.write(a.out)
 }
@@ -104,7 +104,18 @@ func content(f *facts, j *pawl.RawJob) {
 	for _, key := range slices.Sorted(maps.Keys(j.Headers)) {
 		f.add("header", key+": "+j.Headers[key])
 	}
-	f.add("payload", string(j.Payload)+" ("+size(len(j.Payload))+")")
+	f.add("payload", whole(j.Payload)+" ("+size(len(j.Payload))+")")
+}
+
+// shownBytes is how much of a payload is shown as text.
+const shownBytes = 4 << 10
+
+// whole is a payload, or so much of it that a screen is not flooded.
+func whole(b []byte) string {
+	if len(b) <= shownBytes {
+		return string(b)
+	}
+	return string(b[:shownBytes]) + "… --json shows all"
 }
 
 // told is what a handler said of its progress; "" for nothing.

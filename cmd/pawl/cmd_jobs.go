@@ -15,7 +15,7 @@ import (
 // shownByDefault is how many of a list people are shown unless they say otherwise.
 const shownByDefault = 100
 
-const limitUsage = "at most so `many`, 0 for all; default 100 as text, all as JSON"
+const limitUsage = "at most so many, 0 for all; default 100 as text, all as JSON"
 
 func (a *app) jobsCommand() *cobra.Command {
 	var f jobFilter
@@ -76,7 +76,8 @@ type showing struct {
 	full  bool
 }
 
-func newShowing(a *app, limit int, thing string) *showing {
+func newShowing(a *app, most limit, thing string) *showing {
+	limit := int(most)
 	if limit < 0 {
 		limit = shownByDefault
 		if a.asJSON() {

@@ -25,7 +25,7 @@ pawl queues --text | grep mail`,
 				names, err := a.queueNames(ctx, s)
 				for _, name := range names {
 					if a.asJSON() {
-						err = a.line(map[string]string{"queue": name})
+						err = a.line(queueLine{name})
 					} else {
 						_, err = fmt.Fprintln(a.out, visible(name))
 					}
@@ -118,4 +118,8 @@ type workerLine struct {
 	StartedAt   moment   `json:"started_at"`
 	SeenAt      moment   `json:"seen_at"`
 	Draining    bool     `json:"draining"`
+}
+
+type queueLine struct {
+	Queue string `json:"queue"`
 }

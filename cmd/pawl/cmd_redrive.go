@@ -11,7 +11,7 @@ import (
 	"github.com/pawlq/pawl"
 )
 
-const takenFilters = "at most so `many`, the oldest deaths first"
+const takenFilters = "at most so many, the oldest deaths first"
 
 func (a *app) deadRedriveCommand() *cobra.Command {
 	var f deadFilter

@@ -40,7 +40,7 @@ pawl purge emails --state done --until 7d --yes`,
 		ValidArgsFunction: a.completeQueue,
 	}
 	cmd.Flags().StringVar(&state, "state", "", "of this `state`: "+strings.Join(purgeable(), ", "))
-	f.add(cmd, "at most so `many`, the first of the list")
+	f.add(cmd, "at most so many, the first of the list")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say how many match")
 	addYes(cmd, &yes)
 	complete(cmd, "state", purgeable()...)

@@ -66,6 +66,7 @@ func (a *app) with(ctx context.Context, do func(context.Context, *session) error
 // lost names Redis in an error that means that it is away.
 func (a *app) lost(ctx context.Context, err error, where string) error {
 	var f *failure
+	var reply redis.Error
 	if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil { // go-redis does not look for causes
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
@@ -74,6 +75,8 @@ func (a *app) lost(ctx context.Context, err error, where string) error {
 		return err
 	case errors.Is(err, pawl.ErrUnconfirmed):
 		return &failure{exitUnconfirmed, fmt.Errorf("it may or may not have been done, as the connection to Redis at %s was lost: look, and call it again: %w", where, err)}
+	case errors.Is(err, errSilent) && errors.As(err, &reply): // to which it was sent again and again
+		return &failure{exitAway, fmt.Errorf("cannot use Redis at %s: for %v it answered: %w", where, a.flags.timeout, reply)}
 	case errors.Is(err, errSilent):
 		return &failure{exitAway, fmt.Errorf("no answer from Redis at %s within %v", where, a.flags.timeout)}
 	case !away(err):

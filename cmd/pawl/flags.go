@@ -140,27 +140,47 @@ type jobFilter struct {
 	kind         string
 	header       header
 	since, until when
-	limit        int
+	limit        limit
 }
 
-func (f *jobFilter) add(cmd *cobra.Command, limit string) {
+func (f *jobFilter) add(cmd *cobra.Command, usage string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "kind", "", "of this `kind`")
 	flags.Var(&f.header, "header", "with this header")
 	flags.Var(&f.since, "since", "enqueued at this time or later, or at most so long ago")
 	flags.Var(&f.until, "until", "enqueued before this time, or longer ago")
-	addLimit(cmd, &f.limit, limit)
+	addLimit(cmd, &f.limit, usage)
 }
 
-// addLimit adds a limit, which is -1 if it was not given.
-func addLimit(cmd *cobra.Command, limit *int, usage string) {
-	cmd.Flags().IntVar(limit, "limit", -1, usage)
-	cmd.Flags().Lookup("limit").DefValue = "0" // which the help shows as no default
+// limit is a flag with a number of jobs: -1 if it was not given.
+type limit int
+
+func (l *limit) String() string {
+	if *l < 0 {
+		return "" // which the help shows as no default
+	}
+	return strconv.Itoa(int(*l))
+}
+func (l *limit) Type() string { return "number" }
+
+// Set is one of pflag.Value.
+func (l *limit) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is no number of jobs: give 1 or more, or 0 for all", text)
+	}
+	*l = limit(n)
+	return nil
+}
+
+func addLimit(cmd *cobra.Command, l *limit, usage string) {
+	*l = -1
+	cmd.Flags().Var(l, "limit", usage)
 }
 
 func (f *jobFilter) filter(now time.Time) (pawl.Filter, error) {
 	since, until := f.since.time(now), f.until.time(now)
-	return pawl.Filter{Kind: f.kind, Header: f.header.Header, Since: since, Until: until, Limit: max(0, f.limit)}, checkSpan(since, until)
+	return pawl.Filter{Kind: f.kind, Header: f.header.Header, Since: since, Until: until, Limit: int(max(0, f.limit))}, checkSpan(since, until)
 }
 
 func checkSpan(since, until time.Time) error {
@@ -179,10 +199,10 @@ func (f *jobFilter) empty() bool {
 type deadFilter struct {
 	kind, reason, text, fingerprint string
 	since, until                    when
-	limit                           int
+	limit                           limit
 }
 
-func (f *deadFilter) add(cmd *cobra.Command, limit string) {
+func (f *deadFilter) add(cmd *cobra.Command, usage string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "kind", "", "of this `kind`")
 	flags.StringVar(&f.reason, "reason", "", "that died of this `reason`: "+strings.Join(reasons(), ", "))
@@ -190,7 +210,7 @@ func (f *deadFilter) add(cmd *cobra.Command, limit string) {
 	flags.StringVar(&f.fingerprint, "fingerprint", "", "of the group with this `fingerprint`; see: pawl dead groups")
 	flags.Var(&f.since, "since", "that died at this time or later, or at most so long ago")
 	flags.Var(&f.until, "until", "that died before this time, or longer ago")
-	addLimit(cmd, &f.limit, limit)
+	addLimit(cmd, &f.limit, usage)
 	complete(cmd, "reason", reasons()...)
 }
 
@@ -200,7 +220,7 @@ func (f *deadFilter) filter(now time.Time) (pawl.DeadFilter, error) {
 	}
 	since, until := f.since.time(now), f.until.time(now)
 	return pawl.DeadFilter{Kind: f.kind, Reason: pawl.DeadReason(f.reason), Error: f.text, Fingerprint: f.fingerprint,
-		Since: since, Until: until, Limit: max(0, f.limit)}, checkSpan(since, until)
+		Since: since, Until: until, Limit: int(max(0, f.limit))}, checkSpan(since, until)
 }
 
 func (f *deadFilter) empty() bool {

@@ -108,6 +108,8 @@ var replacements = []struct {
 	{regexp.MustCompile(`after [0-9.]+(ms|s|µs)`), "after <took>"},
 	{regexp.MustCompile(`\b\d/4\b`), "0/4"},
 	{regexp.MustCompile(`"concurrency":4,"running":\d`), `"concurrency":4,"running":<busy>`},
+	{regexp.MustCompile(`(Redis|Valkey) \d+\.\d+\.\d+`), "Redis <version>"},
+	{regexp.MustCompile(`PoolSize is \d+`), "PoolSize is <size>"},
 	{regexp.MustCompile(`"pid":\d+`), `"pid":<pid>`},
 	{regexp.MustCompile(`"build":"[^"]*"`), `"build":"<build>"`},
 	{regexp.MustCompile(`"host":"[^"]*"`), `"host":"<host>"`},

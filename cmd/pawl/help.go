@@ -162,6 +162,7 @@ func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "connection", Short: "which Redis, and its password", Long: connectionText},
 		{Use: "output", Short: "text and JSON", Long: outputText},
+		{Use: "fields", Short: "the fields of the JSON", Long: fieldsText()},
 		{Use: "times", Short: "how times and durations are written", Long: timesText},
 		{Use: "exit-codes", Short: "what the exit code says", Long: codesText},
 	}

@@ -173,6 +173,15 @@ func TestEnqueue(t *testing.T) {
 	})
 }
 
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t) // miniredis has no INFO to speak of
+	g := newGolden(r, "doctor")
+	g.both("doctor")
+	require.Equal(t, map[int]bool{exitFound: true}, g.codes)
+	g.finish()
+}
+
 // What is asked of a queue, a job or a schedule that is not there, and of what is no name
 // and no id, has an error that names it, and no empty table.
 func TestWhatIsNotThereIsNamed(t *testing.T) {
@@ -201,7 +210,7 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 		require.Equal(t, map[int]bool{exitNotFound: true}, g.codes)
 		g.codes = map[int]bool{}
 		for _, line := range []string{"job emails 7", "job emails", "job", "job emails 7 8", "dead show emails 0-1", "jobs emails --state busy",
-			"jobs emails --since yesterday", "dead list emails --reason bored", "dead redrive emails", "dead purge emails", "dead", "dead bury",
+			"jobs emails --since yesterday", "jobs emails --limit -1", "jobs emails --limit some", "dead list emails --reason bored", "dead redrive emails", "dead purge emails", "dead", "dead bury",
 			"stat", "stats --over 3", "stats --json --text", "stats --timeout 0s", "reschedule emails " + id, "pause emails --for -1h",
 			"jobs emails --since 1h --until 2h", "dead redrive emails --all " + id, "check", "help nothing"} {
 			g.run(words(line)...)

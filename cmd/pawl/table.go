@@ -47,8 +47,11 @@ func (a *app) newTable(head ...string) *table {
 // add adds a row. What is in it is made visible here, so that no cell is forgotten.
 func (t *table) add(cells ...string) error {
 	for i, cell := range cells {
-		cell = visible(cell)
-		if most, ok := t.cut[i]; ok {
+		most, short := t.cut[i]
+		if enough := 16 * most; short && len(cell) > enough {
+			cell = cell[:enough] // what comes after it is not seen, and may be megabytes
+		}
+		if cell = visible(cell); short {
 			cell = columns.Truncate(cell, most, "…")
 		}
 		if cell == "" {
