@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,6 +105,9 @@ func fieldOf(reply any, name string) string {
 	}
 	return ""
 }
+
+// Addrs are the addresses of the Sentinels.
+func (s *Sentinels) Addrs() []string { return slices.Clone(s.addrs) }
 
 // FailoverClient returns a client that asks the Sentinels for the master, and
 // is closed when t ends.

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawlq/pawl"
+)
+
+func (a *app) statsCommand() *cobra.Command {
+	watch, every := false, 2*time.Second
+	cmd := &cobra.Command{
+		Use:   "stats [queue]",
+		Short: "how many jobs are where",
+		Long: `Shows of each queue, or of one, how many jobs are ready, delayed, running, parked
+behind a unique key, dead, and done and kept. OLDEST is how long the job that
+could run first has waited: the number to alarm on. Of one queue it shows the
+counters of its whole life too.
+
+It costs one round trip a queue, however many jobs there are.`,
+		Example: `pawl stats
+pawl stats emails --watch
+pawl stats --json | jq 'select(.dead > 0) | .queue'`,
+		Args:              arguments("[queue]"),
+		ValidArgsFunction: a.completeQueue,
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "again and again, until Ctrl-C")
+	cmd.Flags().Var((*span)(&every), "every", "how often, with --watch")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
+			if !watch {
+				return a.stats(ctx, s, args)
+			}
+			return a.again(ctx, every, func() error { return a.stats(ctx, s, args) })
+		})
+	}
+	return cmd
+}
+
+// again shows something until the context ends, which is no failure then.
+func (a *app) again(ctx context.Context, every time.Duration, show func() error) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if !a.asJSON() && a.outTerminal {
+			_, _ = io.WriteString(a.out, "\x1b[H\x1b[2J")
+		}
+		err := show()
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			return nil
+		}
+		if err := errors.Join(err, a.out.Flush()); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); !errors.Is(cause, errInterrupted) {
+				return cause
+			}
+			return nil
+		}
+	}
+}
+
+func (a *app) stats(ctx context.Context, s *session, args []string) error {
+	if len(args) == 1 {
+		return a.queueStats(ctx, s, s.Queue(args[0]))
+	}
+	names, err := a.queueNames(ctx, s)
+	if err != nil {
+		return err
+	}
+	t := a.newTable("QUEUE", "#READY", "#DELAYED", "#RUNNING", "#PARKED", "#DEAD", "#DONE", "OLDEST", "STATE")
+	err = a.inOrder(ctx, names, func(name string) (pawl.Stats, error) { return s.Queue(name).Stats(ctx) }, func(name string, st pawl.Stats) error {
+		if a.asJSON() {
+			return a.line(statsJSON(name, st))
+		}
+		oldest := "-"
+		if st.Ready > 0 {
+			oldest = age(st.OldestReady)
+		}
+		return t.add(name, count(st.Ready), count(st.Delayed), count(st.Running), count(st.Parked), count(st.Dead), count(st.Done), oldest, s.paused(st))
+	})
+	return errors.Join(err, t.flush())
+}
+
+// queueNames are those of the list of queues, which has at least one.
+func (a *app) queueNames(ctx context.Context, s *session) (names []string, err error) {
+	all, err := s.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range all {
+		if queueName.MatchString(name) {
+			names = append(names, name)
+		} else {
+			a.warn(fmt.Errorf("something else than pawl has put %q on the list of queues; it is left out", name))
+		}
+	}
+	if len(names) == 0 {
+		return nil, notFoundf("there are no queues in Redis at %s: none ever had a job or a worker; see --namespace", s.where)
+	}
+	return names, nil
+}
+
+// atOnce is how many queues are asked at the same time: a thousand one by one would take a
+// thousand round trips' time.
+const atOnce = 16
+
+// inOrder asks about each of a list, several at once, and shows the answers in its order.
+func (a *app) inOrder(ctx context.Context, names []string, ask func(string) (pawl.Stats, error), show func(string, pawl.Stats) error) error {
+	type answer struct {
+		stats pawl.Stats
+		err   error
+	}
+	answers := make([]answer, len(names))
+	for at := 0; at < len(names); at += atOnce {
+		var asked sync.WaitGroup
+		end := min(at+atOnce, len(names))
+		for i := at; i < end; i++ {
+			asked.Go(func() { answers[i].stats, answers[i].err = ask(names[i]) })
+		}
+		asked.Wait()
+		for i := at; i < end; i++ {
+			if err := answers[i].err; err != nil {
+				return err
+			}
+			if err := show(names[i], answers[i].stats); err != nil {
+				return err
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+func (a *app) queueStats(ctx context.Context, s *session, q *pawl.Queue) error {
+	st, err := q.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if (st == pawl.Stats{}) {
+		if err := exists(ctx, q); err != nil {
+			return err
+		}
+	}
+	if a.asJSON() {
+		return a.line(statsJSON(q.Name(), st))
+	}
+	var f facts
+	f.add("queue", q.Name())
+	f.add("state", s.paused(st))
+	f.add("ready", count(st.Ready))
+	if st.Ready > 0 {
+		f.add("oldest ready", age(st.OldestReady))
+	}
+	f.add("delayed", count(st.Delayed))
+	f.add("running", count(st.Running))
+	f.add("parked", count(st.Parked))
+	f.add("dead", count(st.Dead))
+	f.add("done, kept", count(st.Done))
+	if !st.LastCanary.IsZero() {
+		f.add("last canary", s.dated(st.LastCanary))
+	}
+	for _, c := range counters(st.Total) {
+		if *c.n > 0 {
+			f.add("ever "+c.name, count(*c.n))
+		}
+	}
+	return f.write(a.out)
+}
+
+// paused is what leasing does.
+func (s *session) paused(st pawl.Stats) string {
+	switch {
+	case !st.Paused:
+		return "active"
+	case st.PausedUntil.IsZero():
+		return "paused"
+	}
+	return "paused, ends " + s.in(st.PausedUntil)
+}
+
+type counter struct {
+	name string
+	n    *int64
+}
+
+// counters are in the order of a job's life.
+func counters(c pawl.Counters) []counter {
+	return []counter{
+		{"enqueued", &c.Enqueued}, {"duplicate", &c.Duplicate}, {"started", &c.Started}, {"done", &c.Done}, {"skipped", &c.Skipped},
+		{"failed", &c.Failed}, {"retried", &c.Retried}, {"snoozed", &c.Snoozed}, {"released", &c.Released},
+		{"crashed", &c.Crashed}, {"dead", &c.Dead}, {"redriven", &c.Redriven}, {"discarded", &c.Discarded},
+		{"cancelled", &c.Cancelled}, {"expired", &c.Expired}, {"purged", &c.Purged}, {"dropped", &c.Dropped},
+		{"lost", &c.Lost}, {"healed", &c.Healed},
+	}
+}
+
+type statsLine struct {
+	Queue              string           `json:"queue"`
+	Ready              int64            `json:"ready"`
+	Delayed            int64            `json:"delayed"`
+	Running            int64            `json:"running"`
+	Parked             int64            `json:"parked"`
+	Dead               int64            `json:"dead"`
+	Done               int64            `json:"done"`
+	Depth              int64            `json:"depth"`
+	OldestReadySeconds float64          `json:"oldest_ready_seconds"`
+	Paused             bool             `json:"paused"`
+	PausedUntil        moment           `json:"paused_until"`
+	LastCanary         moment           `json:"last_canary"`
+	Total              map[string]int64 `json:"total"`
+}
+
+func statsJSON(name string, st pawl.Stats) statsLine {
+	total := map[string]int64{}
+	for _, c := range counters(st.Total) {
+		total[c.name] = *c.n
+	}
+	return statsLine{Queue: name, Ready: st.Ready, Delayed: st.Delayed, Running: st.Running, Parked: st.Parked, Dead: st.Dead,
+		Done: st.Done, Depth: st.Depth(), OldestReadySeconds: st.OldestReady.Seconds(), Paused: st.Paused,
+		PausedUntil: moment(st.PausedUntil), LastCanary: moment(st.LastCanary), Total: total}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// columns measures text as most terminals show it, whatever the locale says: the output
+// for people should not depend on who asks.
+var columns = &runewidth.Condition{}
+
+// tablePage is how many rows are held back to find out how wide the columns are. Those of
+// later pages may be wider, so that a list of any length is shown as it is read.
+const tablePage = 250
+
+// table writes rows under a header, each column as wide as its widest cell.
+type table struct {
+	out    io.Writer
+	head   []string
+	cut    map[int]int  // the most columns of the terminal that a cell may take, by its index
+	right  map[int]bool // numbers
+	wide   int          // of the terminal; 0 is not known
+	rows   [][]string
+	widths []int
+	begun  bool
+}
+
+// newTable makes a table. A "#" before a name is a column of numbers, a "~" one that may
+// be cut.
+func (a *app) newTable(head ...string) *table {
+	t := &table{out: a.out, cut: map[int]int{}, right: map[int]bool{}, wide: a.width}
+	for i, name := range head {
+		switch name[0] {
+		case '#':
+			t.right[i], name = true, name[1:]
+		case '~':
+			t.cut[i], name = 40, name[1:]
+		}
+		t.head = append(t.head, name)
+		t.widths = append(t.widths, columns.StringWidth(name))
+	}
+	return t
+}
+
+// add adds a row. What is in it is made visible here, so that no cell is forgotten.
+func (t *table) add(cells ...string) error {
+	for i, cell := range cells {
+		most, short := t.cut[i]
+		if enough := 16 * most; short && len(cell) > enough {
+			cell = cell[:enough] // what comes after it is not seen, and may be megabytes
+		}
+		if cell = visible(cell); short {
+			cell = columns.Truncate(cell, most, "…")
+		}
+		if cell == "" {
+			cell = "-"
+		}
+		cells[i] = cell
+		t.widths[i] = max(t.widths[i], columns.StringWidth(cell))
+	}
+	t.rows = append(t.rows, cells)
+	if len(t.rows) < tablePage {
+		return nil
+	}
+	return t.flush()
+}
+
+// flush writes the rows that were held back. A table without rows has no header either.
+func (t *table) flush() error {
+	if len(t.rows) > 0 && !t.begun {
+		t.begun = true
+		t.rows = append([][]string{t.head}, t.rows...)
+	}
+	for _, row := range t.rows {
+		if _, err := io.WriteString(t.out, t.line(row)+"\n"); err != nil {
+			return err
+		}
+	}
+	t.rows = nil
+	return nil
+}
+
+func (t *table) line(row []string) string {
+	var b strings.Builder
+	used := 0
+	for i, cell := range row {
+		if i > 0 {
+			b.WriteString("  ")
+			used += 2
+		}
+		room := t.widths[i]
+		_, short := t.cut[i]
+		if last := i == len(row)-1; last && short && t.wide > 0 {
+			cell = columns.Truncate(cell, max(8, t.wide-used), "…")
+		}
+		space := strings.Repeat(" ", max(0, room-columns.StringWidth(cell)))
+		if t.right[i] {
+			b.WriteString(space + cell)
+		} else {
+			b.WriteString(cell + space)
+		}
+		used += room
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// facts are names with their values, one a line.
+type facts struct {
+	names, values []string
+}
+
+// add adds a fact. An empty value is none.
+func (f *facts) add(name, value string) {
+	if value != "" {
+		f.names, f.values = append(f.names, name), append(f.values, visible(value))
+	}
+}
+
+// text adds a text of several lines, indented.
+func (f *facts) text(name, value string) {
+	if value == "" {
+		return
+	}
+	for i, line := range visibleLines(value) {
+		if i > 0 {
+			name = ""
+		}
+		f.names, f.values = append(f.names, name), append(f.values, line)
+	}
+}
+
+func (f *facts) write(out io.Writer) error {
+	wide := 0
+	for _, name := range f.names {
+		wide = max(wide, len(name))
+	}
+	for i, name := range f.names {
+		line := strings.TrimRight(name+strings.Repeat(" ", wide-len(name)+2)+f.values[i], " ")
+		if _, err := io.WriteString(out, line+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
