@@ -50,6 +50,7 @@ test: ## test every module
 	@command -v redis-server > /dev/null || echo "no redis-server on PATH: the real-Redis suite will be skipped"
 	@compgen -G '/usr/lib/postgresql/*/bin/initdb' > /dev/null || command -v initdb > /dev/null || echo "no initdb of PostgreSQL: its part of pawlsql's suite will be skipped"
 	@command -v mariadbd > /dev/null || [ -x /usr/sbin/mariadbd ] || echo "no mariadbd: its part of pawlsql's suite will be skipped"
+	@command -v promtool > /dev/null || echo "no promtool: the tests of pawlprom's alerts will be skipped"
 	$(call each,go test $(TESTFLAGS) ./...)
 
 # Many tests wait for a clock most of the time, so that more run at once than there are

@@ -2,6 +2,7 @@ package pawlprom_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -56,6 +57,7 @@ type drill struct {
 	rdb    *redis.Client
 	client *pawl.Client
 	queue  *pawl.Queue
+	reg    *prometheus.Registry
 	prom   *prom
 	absent atomic.Bool // the endpoint
 	stop   func()      // the worker
@@ -68,7 +70,7 @@ func newDrill(t *testing.T) *drill {
 	reg := prometheus.NewRegistry()
 	m, err := pawlprom.NewMetrics(reg)
 	require.NoError(t, err)
-	d.rdb = d.redis.Client(t)
+	d.reg, d.rdb = reg, d.redis.Client(t)
 	d.client = newClient(t, d.rdb, m)
 	d.queue = d.client.Queue("mail")
 	require.NoError(t, reg.Register(pawlprom.SetTimes(pawlprom.NewCollector(d.client), every*3/4, every)))
@@ -99,7 +101,7 @@ func (d *drill) serve() {
 		}
 		stopped = true
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-ended; err != nil && !errors.As(err, new(*pawl.DrainError)) {
 			d.t.Error(err)
 		}
 	}
@@ -200,8 +202,16 @@ func TestEachAlertFiresAndClears(t *testing.T) {
 	d.fires("PawlRedisEvictsKeys")
 	require.NoError(t, d.rdb.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
 	d.clears("PawlRedisEvictsKeys")
+	put(t, d.queue, 1, "hang")
+	redistest.Eventually(t, "a job runs that will lose its lease", func(ctx context.Context) bool {
+		s, err := d.queue.Stats(ctx)
+		return err == nil && s.Running > 0 && s.Ready == 0
+	})
 	d.redis.Pause()
 	d.fires("PawlRedisUnreachable")
+	redistest.Eventually(t, "it has", func(context.Context) bool {
+		return values(t, d.reg, "pawl_job_lease_losses_total")["note mail"] > 0
+	})
 	d.redis.Resume()
 	d.clears("PawlRedisUnreachable")
 
