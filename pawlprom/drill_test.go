@@ -133,10 +133,14 @@ func (d *drill) quiet() {
 	})
 }
 
-// flood enqueues more and more, until the returned function is called.
-func (d *drill) flood() (end func()) {
+// flood enqueues n notes ten times a second, until the returned function is called.
+func (d *drill) flood(n int, does string) (end func()) {
 	ctx, cancel := context.WithCancel(d.t.Context())
 	done := make(chan struct{})
+	notes := make([]note, n)
+	for i := range notes {
+		notes[i].Does = does
+	}
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(100 * time.Millisecond)
@@ -146,7 +150,7 @@ func (d *drill) flood() (end func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if _, err := d.queue.EnqueueMany(context.WithoutCancel(ctx), pawl.Items(make([]note, 20))); err != nil {
+				if _, err := d.queue.EnqueueMany(context.WithoutCancel(ctx), pawl.Items(notes)); err != nil {
 					d.t.Error(err)
 					return
 				}
@@ -171,13 +175,15 @@ func TestEachAlertFiresAndClears(t *testing.T) {
 
 	// A kind of job fails.
 	put(t, d.queue, 10, "die")
-	put(t, d.queue, 30, "fail")
-	d.fires("PawlDeadLettersAboveFiveAnHour", "PawlRetryBurst")
+	d.fires("PawlDeadLettersAboveFiveAnHour")
+	end := d.flood(2, "fail")
+	d.fires("PawlRetryBurst")
+	end()
 	d.clears("PawlRetryBurst")
 
 	// All workers stop.
 	d.stop()
-	end := d.flood()
+	end = d.flood(20, "")
 	outage := []string{"PawlNoWorkers", "PawlCanarySilent", "PawlOldestReadyJobAboveItsLimit", "PawlBacklogGrowingForTenMinutes"}
 	d.fires(outage...)
 	end()
