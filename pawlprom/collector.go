@@ -39,8 +39,10 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 // NewCollector scrapes queues, O(log n) each in its number of jobs, by one round trip for
-// each: run it in one process of a namespace. With no names it scrapes all that there are.
-// It does nothing before the first scrape, and needs no worker beside it.
+// each: run it in one process of a namespace. With no names it scrapes all that there are,
+// of which there are as many as producers make up names: give names where you would not
+// trust them with the number of your series. It does nothing before the first scrape, and
+// needs no worker beside it.
 //
 // A scrape ends within 4 s, whatever becomes of Redis. What could not be had by then is
 // left out, and pawl_redis_up is 0; a queue of which a key was damaged by hand counts as

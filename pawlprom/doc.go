@@ -24,8 +24,8 @@
 //	pawl_job_crashes_total{queue,kind}       counter
 //	pawl_job_lease_losses_total{queue,kind}  counter
 //
-// The values of labels are bounded. A queue is one that this process serves, or one of the
-// namespace; a kind is one that this process has a handler for, and "other" stands for all
+// The values of labels are bounded. A queue is one that this process serves, or that
+// NewCollector was given, if it was given any; a kind is one that this process has a handler for, and "other" stands for all
 // that producers may have made up.
 //
 // Of two namespaces in one process, wrap the registerers, so that their series differ:
