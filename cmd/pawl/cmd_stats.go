@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,12 +116,14 @@ func (a *app) queueNames(ctx context.Context, s *session) (names []string, err e
 const atOnce = 16
 
 // inOrder asks about each of a list, several at once, and shows the answers in its order.
+// A queue that cannot be looked at, as one with a damaged key, does not hide the others.
 func (a *app) inOrder(ctx context.Context, names []string, ask func(string) (pawl.Stats, error), show func(string, pawl.Stats) error) error {
 	type answer struct {
 		stats pawl.Stats
 		err   error
 	}
 	answers := make([]answer, len(names))
+	code := exitOK
 	for at := 0; at < len(names); at += atOnce {
 		var asked sync.WaitGroup
 		end := min(at+atOnce, len(names))
@@ -130,12 +133,20 @@ func (a *app) inOrder(ctx context.Context, names []string, ask func(string) (paw
 		asked.Wait()
 		for i := at; i < end; i++ {
 			if err := answers[i].err; err != nil {
-				return err
+				if ctx.Err() != nil || away(err) {
+					return err
+				}
+				a.warn(err)
+				code = cmp.Or(code, exitCode(err))
+				continue
 			}
 			if err := show(names[i], answers[i].stats); err != nil {
 				return err
 			}
 		}
+	}
+	if code != exitOK {
+		return &failure{code: code}
 	}
 	return context.Cause(ctx)
 }
