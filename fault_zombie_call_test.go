@@ -158,6 +158,9 @@ func TestALateCallOfTheHolderIsAccepted(t *testing.T) {
 				require.Positive(t, z.Total(t, "q").Released)
 				got.Started, got.Released = 1, 1
 			}
+			if verb == "progress" && got.Crashed == 1 { // it renews nothing: the job was taken again
+				got.Started, got.Crashed = got.Started-1, 0
+			}
 			require.Equal(t, want, got)
 		})
 	}

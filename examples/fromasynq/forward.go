@@ -35,7 +35,8 @@ type forwarder struct {
 // moved. It may be called again at any time, also after a crash: a task that is in pawl
 // already is not added again, only removed from asynq.
 //
-// Tasks that run, that are archived or in a group are left where they are.
+// Tasks that run, that are archived or in a group are left where they are. One that pawl
+// refuses is archived, and counts as moved.
 func (f *forwarder) forward(ctx context.Context, queue string) (moved int, err error) {
 	// asynq has no error of its own for a queue that is paused already.
 	if err := f.from.PauseQueue(queue); err != nil && !strings.Contains(err.Error(), "already paused") {
@@ -71,7 +72,20 @@ func (f *forwarder) move(ctx context.Context, queue string, tasks []*asynq.TaskI
 	for i, task := range tasks {
 		items[i] = pawl.Item{Args: pawl.Raw{Name: task.Type, Payload: task.Payload}, Options: options(queue, task)}
 	}
-	if _, err := f.to.EnqueueMany(ctx, items); err != nil {
+	_, err := f.to.EnqueueMany(ctx, items)
+	switch {
+	case errors.Is(err, pawl.ErrInvalid) && len(tasks) == 1:
+		// asynq takes what pawl does not: a type of more than 255 bytes, say. It stays
+		// where it can be looked at, and is in nobody's way.
+		return f.from.ArchiveTask(queue, tasks[0].ID)
+	case errors.Is(err, pawl.ErrInvalid):
+		for i := range tasks {
+			if err := f.move(ctx, queue, tasks[i:i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case err != nil:
 		return fmt.Errorf("nothing of this page has left asynq: %w", err)
 	}
 	if f.enqueued != nil {
