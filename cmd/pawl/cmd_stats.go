@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,17 +78,44 @@ func (a *app) stats(ctx context.Context, s *session, args []string) error {
 		return err
 	}
 	t := a.newTable("QUEUE", "#READY", "#DELAYED", "#RUNNING", "#PARKED", "#DEAD", "#DONE", "OLDEST", "STATE")
-	err = a.inOrder(ctx, names, func(name string) (pawl.Stats, error) { return s.Queue(name).Stats(ctx) }, func(name string, st pawl.Stats) error {
-		if a.asJSON() {
-			return a.line(statsJSON(name, st))
+	for page := range slices.Chunk(names, statsPage) {
+		found, failed := a.statsOf(ctx, s, page)
+		for _, name := range page {
+			st, ok := found[name] // of a cluster one master may be away, and the others are not
+			if !ok {
+				continue
+			}
+			if err := a.showStats(s, t, name, st); err != nil {
+				return err
+			}
 		}
-		oldest := "-"
-		if st.Ready > 0 {
-			oldest = age(st.OldestReady)
+		if failed != nil {
+			return errors.Join(t.flush(), failed)
 		}
-		return t.add(name, count(st.Ready), count(st.Delayed), count(st.Running), count(st.Parked), count(st.Dead), count(st.Done), oldest, s.paused(st))
-	})
-	return errors.Join(err, t.flush())
+	}
+	return t.flush()
+}
+
+// statsOf looks at some queues. It goes past the watchdog, which hears nothing of what is
+// asked of one master of a cluster by itself.
+func (a *app) statsOf(ctx context.Context, s *session, names []string) (map[string]pawl.Stats, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.flags.timeout, errSilent)
+	defer cancel()
+	return s.Stats(ctx, names...)
+}
+
+// statsPage is how many queues are asked about before they are shown.
+const statsPage = 100
+
+func (a *app) showStats(s *session, t *table, name string, st pawl.Stats) error {
+	if a.asJSON() {
+		return a.line(statsJSON(name, st))
+	}
+	oldest := "-"
+	if st.Ready > 0 {
+		oldest = age(st.OldestReady)
+	}
+	return t.add(name, count(st.Ready), count(st.Delayed), count(st.Running), count(st.Parked), count(st.Dead), count(st.Done), oldest, s.paused(st))
 }
 
 // queueNames are those of the list of queues, which has at least one.
@@ -108,36 +135,6 @@ func (a *app) queueNames(ctx context.Context, s *session) (names []string, err e
 		return nil, notFoundf("there are no queues in Redis at %s: none ever had a job or a worker; see --namespace", s.where)
 	}
 	return names, nil
-}
-
-// atOnce is how many queues are asked at the same time: a thousand one by one would take a
-// thousand round trips' time.
-const atOnce = 16
-
-// inOrder asks about each of a list, several at once, and shows the answers in its order.
-func (a *app) inOrder(ctx context.Context, names []string, ask func(string) (pawl.Stats, error), show func(string, pawl.Stats) error) error {
-	type answer struct {
-		stats pawl.Stats
-		err   error
-	}
-	answers := make([]answer, len(names))
-	for at := 0; at < len(names); at += atOnce {
-		var asked sync.WaitGroup
-		end := min(at+atOnce, len(names))
-		for i := at; i < end; i++ {
-			asked.Go(func() { answers[i].stats, answers[i].err = ask(names[i]) })
-		}
-		asked.Wait()
-		for i := at; i < end; i++ {
-			if err := answers[i].err; err != nil {
-				return err
-			}
-			if err := show(names[i], answers[i].stats); err != nil {
-				return err
-			}
-		}
-	}
-	return context.Cause(ctx)
 }
 
 func (a *app) queueStats(ctx context.Context, s *session, q *pawl.Queue) error {

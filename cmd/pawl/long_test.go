@@ -67,11 +67,11 @@ func TestProgressIntoAFileIsLines(t *testing.T) {
 	r := newRig(t)
 	r.bury("emails", "charge", "declined", "declined")
 	c := r.begin(words("dead redrive emails --all --over 1h"), func(w *world) { w.lines = time.Millisecond })
-	r.eventually("the progress", func() bool { return strings.Count(c.err.String(), "\n") > 2 })
+	r.eventually("the progress", func() bool { return strings.Contains(c.err.String(), ": 1 of 2, ") })
 	c.stop(errInterrupted)
 	require.Equal(t, exitInterrupted, <-c.done)
 	requireHarmless(t, c.err.String(), "progress")
-	require.Regexp(t, regexp.MustCompile(`(?m)^pawl: redriving dead jobs of emails: 1 of 2, 0s$`), c.err.String())
+	require.Regexp(t, regexp.MustCompile(`(?m)^pawl: redriving dead jobs of emails: 1 of 2, \d+s$`), c.err.String())
 }
 
 // A redrive whose jobs die again is stopped: no error, and a code of its own.
