@@ -22,7 +22,7 @@ LIBRARY  := $(filter-out ./bench $(EXAMPLES),$(MODULES))
 
 # What CI runs, in this order; those with a + between them at the same time, as one
 # computes and the other waits.
-VERIFY := build fmt lint smoke serial+examples quickstart fuzz peers race
+VERIFY := build fmt lint smoke serial+examples+companions quickstart fuzz peers library
 
 TESTFLAGS ?= -timeout 30m
 BENCH     ?= .
@@ -50,13 +50,23 @@ test: ## test every module
 	@command -v redis-server > /dev/null || echo "no redis-server on PATH: the real-Redis suite will be skipped"
 	@compgen -G '/usr/lib/postgresql/*/bin/initdb' > /dev/null || command -v initdb > /dev/null || echo "no initdb of PostgreSQL: its part of pawlsql's suite will be skipped"
 	@command -v mariadbd > /dev/null || [ -x /usr/sbin/mariadbd ] || echo "no mariadbd: its part of pawlsql's suite will be skipped"
+	@command -v promtool > /dev/null || echo "no promtool: the tests of pawlprom's alerts will be skipped"
 	$(call each,go test $(TESTFLAGS) ./...)
+
+.PHONY: race
+race: library companions ## test all that is imported under the race detector, in random order
 
 # Many tests wait for a clock most of the time, so that more run at once than there are
 # processors.
-.PHONY: race
-race: ## test every library under the race detector, in random order
-	$(call in,$(LIBRARY),go test -race -parallel 4 -shuffle=on $(TESTFLAGS) $$(go list ./... | grep -v /examples/))
+RACE := go test -race -parallel 4 -shuffle=on
+
+.PHONY: library
+library: ## the part of race that is pawl itself
+	$(RACE) $(TESTFLAGS) $$(go list ./... | grep -v /examples/)
+
+.PHONY: companions
+companions: ## the part of race that are the modules beside it
+	$(call in,$(filter-out .,$(LIBRARY)),$(RACE) $(TESTFLAGS) ./...)
 
 .PHONY: examples
 examples: ## test the examples: they are run, and have to tell their stories

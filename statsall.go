@@ -21,7 +21,8 @@ const statsAtOnce = 16
 // whose masters are not all there, the queues of the others. The error then says how
 // many are missing, and wraps that of one of them. It waits no longer than ctx, or 5 s
 // if that has no deadline, and until then asks those again whose server did not answer.
-// A name that is not valid is ErrName, and nothing is sent.
+// A name that is not valid is ErrName, and nothing is sent; nor is anything if ctx has
+// ended.
 func (c *Client) Stats(ctx context.Context, names ...string) (map[string]Stats, error) {
 	if c == nil || c.rdb == nil {
 		return nil, fmt.Errorf("pawl: stats: %w", invalidf("the client is nil: make one with New"))
@@ -30,6 +31,9 @@ func (c *Client) Stats(ctx context.Context, names ...string) (map[string]Stats, 
 		if err := checkName(name); err != nil {
 			return nil, fmt.Errorf("pawl: stats: %w", err)
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("pawl: stats: %w", context.Cause(ctx))
 	}
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()

@@ -42,7 +42,11 @@ func TestStatsOfManyQueuesAreThoseOfEach(t *testing.T) {
 		all, err = e.Client.Stats(ctx)
 		require.NoError(t, err)
 		require.Len(t, all, len(names))
-		_, err = e.Client.Stats(ctx, "q007", "a b")
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err = e.Client.Stats(over, "q007")
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = e.Client.Stats(over, "q007", "a b")
 		require.ErrorIs(t, err, pawl.ErrName)
 		var none *pawl.Client
 		_, err = none.Stats(ctx)

@@ -111,7 +111,7 @@ func (s *service) result(w http.ResponseWriter, r *http.Request, id pawl.ID) {
 	case errors.Is(err, context.DeadlineExceeded):
 		http.Error(w, "not yet: ask again", http.StatusAccepted)
 	case ended && failed.State == pawl.StateDead:
-		// In earnest, say what a client may know. The rest is in the dead-letter queue.
+		// In production, say what a client may know. The rest is in the dead-letter queue.
 		http.Error(w, "the export failed: "+failed.Text, http.StatusInternalServerError)
 	case ended:
 		http.Error(w, "the export was "+string(failed.State), http.StatusGone)
