@@ -20,8 +20,9 @@ func (a *app) statsCommand() *cobra.Command {
 		Short: "how many jobs are where",
 		Long: `Shows of each queue, or of one, how many jobs are ready, delayed, running, parked
 behind a unique key, dead, and done and kept. OLDEST is how long the job that
-could run first has waited: the number to alarm on. Of one queue it shows the
-counters of its whole life too.
+could run first has waited: the number to alarm on. WORKERS is how many were heard
+of within the last minute. Of one queue it shows its canary, and the counters of
+its whole life too.
 
 It costs one round trip a queue, however many jobs there are.`,
 		Example: `pawl stats
@@ -77,7 +78,7 @@ func (a *app) stats(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return err
 	}
-	t := a.newTable("QUEUE", "#READY", "#DELAYED", "#RUNNING", "#PARKED", "#DEAD", "#DONE", "OLDEST", "STATE")
+	t := a.newTable("QUEUE", "#READY", "#DELAYED", "#RUNNING", "#PARKED", "#DEAD", "#DONE", "OLDEST", "#WORKERS", "STATE")
 	for page := range slices.Chunk(names, statsPage) {
 		found, failed := a.statsOf(ctx, s, page)
 		for _, name := range page {
@@ -115,7 +116,7 @@ func (a *app) showStats(s *session, t *table, name string, st pawl.Stats) error 
 	if st.Ready > 0 {
 		oldest = age(st.OldestReady)
 	}
-	return t.add(name, count(st.Ready), count(st.Delayed), count(st.Running), count(st.Parked), count(st.Dead), count(st.Done), oldest, s.paused(st))
+	return t.add(name, count(st.Ready), count(st.Delayed), count(st.Running), count(st.Parked), count(st.Dead), count(st.Done), oldest, count(st.Workers), s.paused(st))
 }
 
 // queueNames are those of the list of queues, which has at least one.
@@ -162,8 +163,12 @@ func (a *app) queueStats(ctx context.Context, s *session, q *pawl.Queue) error {
 	f.add("parked", count(st.Parked))
 	f.add("dead", count(st.Dead))
 	f.add("done, kept", count(st.Done))
+	f.add("workers", count(st.Workers))
 	if !st.LastCanary.IsZero() {
 		f.add("last canary", s.dated(st.LastCanary))
+	}
+	if st.CanaryEvery > 0 {
+		f.add("canary", fmt.Sprintf("every %v, none for %s", st.CanaryEvery, age(st.CanaryAge)))
 	}
 	for _, c := range counters(st.Total) {
 		if *c.n > 0 {
@@ -213,6 +218,9 @@ type statsLine struct {
 	Paused             bool             `json:"paused"`
 	PausedUntil        moment           `json:"paused_until"`
 	LastCanary         moment           `json:"last_canary"`
+	CanaryEverySeconds float64          `json:"canary_every_seconds"`
+	CanaryAgeSeconds   float64          `json:"canary_age_seconds"`
+	Workers            int64            `json:"workers"`
 	Total              map[string]int64 `json:"total"`
 }
 
@@ -223,5 +231,6 @@ func statsJSON(name string, st pawl.Stats) statsLine {
 	}
 	return statsLine{Queue: name, Ready: st.Ready, Delayed: st.Delayed, Running: st.Running, Parked: st.Parked, Dead: st.Dead,
 		Done: st.Done, Depth: st.Depth(), OldestReadySeconds: st.OldestReady.Seconds(), Paused: st.Paused,
-		PausedUntil: moment(st.PausedUntil), LastCanary: moment(st.LastCanary), Total: total}
+		PausedUntil: moment(st.PausedUntil), LastCanary: moment(st.LastCanary), CanaryEverySeconds: st.CanaryEvery.Seconds(),
+		CanaryAgeSeconds: st.CanaryAge.Seconds(), Workers: st.Workers, Total: total}
 }
