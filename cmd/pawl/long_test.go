@@ -49,11 +49,14 @@ func TestARedriveShowsItsProgressAndIsInterrupted(t *testing.T) {
 	c.stop(errInterrupted)
 	require.Equal(t, exitInterrupted, <-c.done)
 	require.Regexp(t, `redriving dead jobs of emails: 1 of 40, \d+s`, c.err.String())
-	require.Contains(t, c.err.String(), "pawl: interrupted: the others are dead still; the same command goes on\n")
+	require.Regexp(t, `pawl: interrupted: .*the others are dead still; the same command goes on\n`, c.err.String())
 	require.True(t, strings.Contains(c.err.String(), "\r\x1b[K"), "the line of the progress is wiped")
 	var report redriveLine
 	require.NoError(t, json.Unmarshal([]byte(c.out.String()), &report))
-	require.Equal(t, 1, report.Moved)
+	if report.Moved != 1 { // the counter was seen before the answer
+		require.Zero(t, report.Moved)
+		require.Contains(t, c.err.String(), "may have been moved too")
+	}
 	require.False(t, report.Complete)
 
 	got := r.pawl(words("dead redrive emails --all --text"))
