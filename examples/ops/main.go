@@ -19,6 +19,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -54,6 +55,7 @@ func run(addr string, length time.Duration) error {
 	}
 	defer cleanup()
 
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	// region ops-client
 	registry := prometheus.NewRegistry()
 	metrics, err := pawlprom.NewMetrics(registry) // of this process: its runs
@@ -62,7 +64,7 @@ func run(addr string, length time.Duration) error {
 	}
 	client, err := pawl.New(rdb, pawl.Config{
 		Namespace: namespace,
-		Logger:    slog.New(slog.NewJSONHandler(os.Stderr, nil)),
+		Logger:    log,
 		Hooks:     []pawl.Hook{metrics},
 	})
 	if err != nil {
@@ -82,28 +84,36 @@ func run(addr string, length time.Duration) error {
 	if err != nil {
 		return err
 	}
-	tell(listener.Addr().String(), exampleredis.URL(rdb), namespace)
+	tell(listener.Addr().String(), rdb.Options().Addr, namespace)
 	if err := client.Queue(queue).Canary(ctx, time.Minute); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	producing := make(chan error, 1)
-	go func() { producing <- produce(ctx, client.Queue(queue)) }()
-	return errors.Join(serve(ctx, worker, routes(worker, registry), listener), <-producing)
+	var producing sync.WaitGroup
+	producing.Go(func() { produce(ctx, client.Queue(queue), log) })
+	defer producing.Wait()
+	return serve(ctx, worker, routes(worker, registry), listener)
 }
 
 // tell says where to look.
-func tell(addr, url, namespace string) {
+func tell(addr, redis, namespace string) {
+	from := "the same REDIS_URL"
+	if os.Getenv(exampleredis.Env) == "" {
+		from = "REDIS_URL=redis://" + redis
+	}
 	fmt.Printf(`A worker serves the queue %q. Look at it from another shell:
 
   curl http://%[2]s/metrics    what Prometheus would scrape
-  curl http://%[2]s/readyz     does it reach Redis?
+  curl http://%[2]s/readyz     does it reach Redis? 503 when there was no answer for 10 s
   curl http://%[2]s/healthz    does the process answer?
-  go run ./cmd/pawl stats --watch --redis %[3]s --namespace %[4]s
+
+and with %[3]s:
+
+  go run ./cmd/pawl stats --watch --namespace %[4]s
 
 Each tenth job fails for good, so that there is something to see:
 
-  go run ./cmd/pawl dead groups %[1]s --redis %[3]s --namespace %[4]s
+  go run ./cmd/pawl dead groups %[1]s --namespace %[4]s
 
 Alerts, what each means and what to do: docs/monitoring.md. Ctrl-C ends it.
-`, queue, addr, url, namespace)
+`, queue, addr, from, namespace)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,16 @@ func answer(t *testing.T, url string) (status int, body string) {
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return response.StatusCode, string(text)
+}
+
+// enqueued is how many jobs ever were, or 0 if Redis does not say.
+func enqueued(t *testing.T, base string) (n int) {
+	t.Helper()
+	_, metrics := answer(t, base+"/metrics")
+	if found := regexp.MustCompile(`pawl_queue_events_total\{event="enqueued",queue="emails"\} (\d+)`).FindStringSubmatch(metrics); found != nil {
+		n, _ = strconv.Atoi(found[1])
+	}
+	return n
 }
 
 func TestItIsSeenFromOutsideAndEndsWhenItIsTold(t *testing.T) {
@@ -57,6 +68,8 @@ func TestItIsSeenFromOutsideAndEndsWhenItIsTold(t *testing.T) {
 			return re.MatchString(metrics)
 		}, time.Minute, 50*time.Millisecond, want)
 	}
+	before := enqueued(t, base)
+	require.Positive(t, before)
 	server.Pause()
 	require.Eventually(t, func() bool {
 		status, why := answer(t, base+"/readyz")
@@ -72,6 +85,7 @@ func TestItIsSeenFromOutsideAndEndsWhenItIsTold(t *testing.T) {
 		status, _ := answer(t, base+"/readyz")
 		return status == http.StatusOK
 	}, time.Minute, 10*time.Millisecond, "it comes back by itself")
+	require.Eventually(t, func() bool { return enqueued(t, base) > before+100 }, time.Minute, 50*time.Millisecond, "and so do the producers")
 
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_, err = io.Copy(io.Discard, lines)

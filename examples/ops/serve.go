@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -20,14 +21,14 @@ import (
 func routes(w *pawl.Worker, registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) {
-		out.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(out, "ok\n")
 	})
 	mux.HandleFunc("GET /readyz", func(out http.ResponseWriter, _ *http.Request) {
 		if err := w.Healthy(); err != nil {
 			http.Error(out, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		out.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(out, "ok\n")
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		// What could be gathered is served, when Redis is away too: pawl_redis_up is 0 then.

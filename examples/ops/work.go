@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/pawlq/pawl"
@@ -37,19 +37,19 @@ func send(_ context.Context, job *pawl.Job[Mail]) error {
 	return nil
 }
 
-// produce enqueues a job now and then, until ctx ends.
-func produce(ctx context.Context, q *pawl.Queue) error {
+// produce enqueues a job now and then, until ctx ends, through outages too.
+func produce(ctx context.Context, q *pawl.Queue, log *slog.Logger) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 		}
-		// It would be tried again by whoever asked for the mail: here nobody has.
-		if _, err := q.Enqueue(ctx, Mail{n}); err != nil && ctx.Err() == nil && !errors.Is(err, pawl.ErrUnconfirmed) {
-			return err
+		// Whoever asked for the mail would be told, and ask again: here nobody has.
+		if _, err := q.Enqueue(ctx, Mail{n}); err != nil && ctx.Err() == nil {
+			log.Warn("a mail was not enqueued", "to", n, "error", err)
 		}
 	}
 }
