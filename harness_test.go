@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/minidial"
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
@@ -72,7 +73,7 @@ func bubble(t *testing.T, fn func(t *testing.T, e *env)) {
 			// An IP, since a name would start a lookup; a large pool, since one
 			// that ran dry would wait on a timer of another bubble.
 			Addr: "127.0.0.1:6379", PoolSize: 1000,
-			Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
+			Dialer: func(context.Context, string, string) (net.Conn, error) { return minidial.Dial(m) },
 		})
 		// A call whose context ended may have left a read behind that waits to be
 		// sent again; a bubble must not end before it.

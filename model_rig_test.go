@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pawlq/pawl/internal/minidial"
 	"github.com/pawlq/pawl/internal/redistest"
 )
 
@@ -66,7 +67,7 @@ func modelMini(t *testing.T, scripts modelScripts) *modelRig {
 	m.SetTime(time.UnixMicro(modelStart))
 	m.ClockTTL(true)
 	rdb := redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2, DisableIdentity: true,
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() }})
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return minidial.Dial(m) }})
 	t.Cleanup(m.Close)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return newModelRig(t, &modelRig{mini: m, rdb: rdb, scripts: scripts})

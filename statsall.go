@@ -85,7 +85,11 @@ func (l *looks) all(ctx context.Context, over <-chan struct{}, names []string) {
 			slots := make(chan struct{}, statsAtOnce)
 			for _, name := range some {
 				wg.Go(func() {
-					slots <- struct{}{}
+					select {
+					case slots <- struct{}{}:
+					case <-over: // or the many would wait here for those that a dead server holds
+						return
+					}
 					defer func() { <-slots }()
 					if l.isClosed() || l.look(ctx, rdb, name) {
 						return
@@ -111,7 +115,8 @@ func (l *looks) servers(ctx context.Context, names []string, direct bool) map[re
 		rdb := l.client.rdb
 		if many && direct {
 			keys := newKeyspace(l.client.namespace, name)
-			if master, err := masters.MasterForKey(ctx, keys.meta); err == nil {
+			master, err := masters.MasterForKey(ctx, keys.meta)
+			if direct = err == nil; direct { // else nobody knows the masters, and each name would ask again
 				rdb = master
 			}
 		}

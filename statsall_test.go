@@ -3,6 +3,9 @@ package pawl_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,6 +136,38 @@ func TestStatsOfManyQueuesEndWithTheirContext(t *testing.T) {
 	require.Error(t, ask(100*time.Millisecond, "a"))
 	s.Restart()
 	require.NoError(t, ask(10*time.Second, "a"))
+}
+
+// A cluster of which no node ever answered is asked no further when the time is over: not
+// once for each of a thousand queues, in the background of each scrape.
+func TestStatsOfManyQueuesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	var dials atomic.Int64
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{"127.0.0.1:1"}, MaxRedirects: -1, DialerRetries: 1,
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			dials.Add(1)
+			<-time.After(20 * time.Millisecond)
+			return nil, os.ErrDeadlineExceeded
+		},
+	})
+	defer func() { require.NoError(t, rdb.Close()) }()
+	client, err := pawl.New(rdb, pawl.Config{})
+	require.NoError(t, err)
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprintf("q%03d", i)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = client.Stats(ctx, names...)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	last := int64(-1)
+	require.Eventually(t, func() bool {
+		before := last
+		last = dials.Load()
+		return last > 0 && last == before
+	}, 10*time.Second, time.Second, "it dials still")
 }
 
 func TestStatsCountTheWorkersOfAQueue(t *testing.T) {

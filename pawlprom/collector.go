@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,7 +52,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 //
 // A nil client and a name that is not valid are errors of Register.
 func NewCollector(c *pawl.Client, queues ...string) prometheus.Collector {
-	return &collector{client: c, queues: queues, limit: scrapeLimit, doctorEvery: doctorEvery, err: check(c, queues)}
+	return &collector{client: c, queues: slices.Clone(queues), limit: scrapeLimit, doctorEvery: doctorEvery, err: check(c, queues)}
 }
 
 // check asks for what is wrong without a word to Redis.
@@ -61,7 +62,7 @@ func check(c *pawl.Client, queues []string) error {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := c.Stats(over, queues...); errors.Is(err, pawl.ErrName) {
+	if _, err := c.Stats(over, queues...); errors.Is(err, pawl.ErrName) || errors.Is(err, pawl.ErrInvalid) {
 		return fmt.Errorf("pawlprom: %w", err)
 	}
 	return nil

@@ -123,6 +123,7 @@ func TestWrongArgumentsAreAnErrorOfRegister(t *testing.T) {
 	}})
 	client := newClient(t, rdb)
 	require.ErrorIs(t, reg.Register(pawlprom.NewCollector(nil)), pawl.ErrInvalid)
+	require.ErrorIs(t, reg.Register(pawlprom.NewCollector(&pawl.Client{})), pawl.ErrInvalid)
 	require.ErrorIs(t, reg.Register(pawlprom.NewCollector(client, "good", "no good")), pawl.ErrName)
 	require.NoError(t, reg.Register(pawlprom.NewCollector(client, "good")))
 	require.NoError(t, rdb.Close())

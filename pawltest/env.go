@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/pawlq/pawl"
+	"github.com/pawlq/pawl/internal/minidial"
 )
 
 // Env is a queue system of its own: parallel tests do not meet. When its test
@@ -55,7 +56,7 @@ func New(t testing.TB, cfg pawl.Config) *Env {
 		// An IP, since a name would start a lookup; a large pool, since one that
 		// ran dry would wait on a timer of another bubble.
 		Addr: "127.0.0.1:6379", PoolSize: 1000,
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return minidial.Dial(server) },
 	})
 	e := &Env{Redis: rdb, t: t, bubble: inBubble(), namespace: cfg.Namespace, limit: maxRunsOfAJob,
 		runners: map[*pawl.Worker]*runner{}, changed: make(chan struct{})}

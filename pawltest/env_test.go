@@ -212,3 +212,24 @@ func (upper) Decode(_ string, data []byte, v any) error {
 	_, err := fmt.Sscanf(string(data), "USER %d", &v.(*welcome).UserID)
 	return err
 }
+
+// What a worker says of all its queues goes out in one piece.
+func TestAWorkerOfManyQueuesIsSeenInEach(t *testing.T) {
+	t.Parallel()
+	pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
+		const queues = 60
+		var names []string
+		for i := range queues {
+			names = append(names, fmt.Sprint("queue-", i))
+		}
+		w, err := pawl.NewWorker(env.Client, pawl.WorkerConfig{Queues: pawl.Queues(names...)})
+		require.NoError(t, err)
+		pawl.Handle(w, func(context.Context, *pawl.Job[Welcome]) error { return nil })
+		env.Start(w)
+		env.Advance(time.Second)
+		seen, err := env.Client.Workers(t.Context())
+		require.NoError(t, err)
+		require.Len(t, seen, 1)
+		require.Len(t, seen[0].Queues, queues)
+	})
+}

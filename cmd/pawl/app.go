@@ -74,12 +74,12 @@ var hushed sync.Once
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, w world) int {
 	hushed.Do(func() { redis.SetLogger(silent{}) })
-	a := &app{world: w, out: bufio.NewWriterSize(w.out, 64<<10)}
+	a := &app{world: w, out: bufio.NewWriterSize(output{w.out}, 64<<10)}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if flushed := a.out.Flush(); err == nil && flushed != nil {
-		err = fmt.Errorf("the output could not be written: %w", flushed)
+	if flushed := a.out.Flush(); err == nil {
+		err = flushed
 	}
 	if err == nil {
 		return exitOK

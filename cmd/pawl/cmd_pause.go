@@ -32,9 +32,13 @@ pawl pause emails`,
 		if err != nil {
 			return err
 		}
-		return a.tell(pauseLine{q.Name(), true, moment(st.PausedUntil)}, func() error {
+		return a.tell(pauseLine{q.Name(), st.Paused, moment(st.PausedUntil)}, func() error {
 			until := "until it is resumed"
-			if !st.PausedUntil.IsZero() {
+			switch {
+			case !st.Paused: // it was that short, or somebody has ended it
+				_, err := fmt.Fprintf(a.out, "queue %s was paused, and is active again\n", q.Name())
+				return err
+			case !st.PausedUntil.IsZero():
 				until = "until " + s.dated(st.PausedUntil)
 			}
 			_, err := fmt.Fprintf(a.out, "queue %s is paused %s; %s still\n", q.Name(), until, runs(st.Running))

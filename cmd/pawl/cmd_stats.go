@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,7 @@ func (a *app) stats(ctx context.Context, s *session, args []string) error {
 		return err
 	}
 	t := a.newTable("QUEUE", "#READY", "#DELAYED", "#RUNNING", "#PARKED", "#DEAD", "#DONE", "OLDEST", "#WORKERS", "STATE")
+	code := exitOK
 	for page := range slices.Chunk(names, statsPage) {
 		found, failed := a.statsOf(ctx, s, page)
 		for _, name := range page {
@@ -90,11 +92,19 @@ func (a *app) stats(ctx context.Context, s *session, args []string) error {
 				return err
 			}
 		}
-		if failed != nil {
+		switch {
+		case failed == nil:
+		case ctx.Err() != nil || away(failed):
 			return errors.Join(t.flush(), failed)
+		default: // one with a damaged key, say, which does not hide the others
+			a.warn(failed)
+			code = cmp.Or(code, exitCode(failed))
 		}
 	}
-	return t.flush()
+	if err := t.flush(); err != nil || code == exitOK {
+		return err
+	}
+	return &failure{code: code}
 }
 
 // statsOf looks at some queues. It goes past the watchdog, which hears nothing of what is

@@ -105,9 +105,27 @@ func exitCode(err error) int {
 // errSilent is the cause of a context that the watchdog has ended.
 var errSilent = errors.New("no answer")
 
+// errOutput is that the output could not be written.
+var errOutput = errors.New("the output could not be written")
+
+// output is where a command writes. A file's error looks like one of the network, and
+// must not be taken for one of Redis.
+type output struct{ io.Writer }
+
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return n, err
+}
+
 // away reports whether an error means that Redis cannot be reached or lets nobody in.
 func away(err error) bool {
 	var network net.Error
+	if errors.Is(err, errOutput) {
+		return false
+	}
 	if errors.As(err, &network) || errors.Is(err, errSilent) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) {
 		return true

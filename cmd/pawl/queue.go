@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ func (a *app) onJob(do func(context.Context, *session, *pawl.Queue, pawl.ID) err
 }
 
 // each does something to each of a command's jobs, and goes on after an error, which is
-// said, unless Redis is away. The error that it returns has the code of the first.
+// said, unless Redis is away or nobody reads what is done. The error that it returns has the code of the first.
 func each[T any](ctx context.Context, a *app, list []T, do func(T) error) error {
 	code := exitOK
 	for _, v := range list {
@@ -63,7 +64,7 @@ func each[T any](ctx context.Context, a *app, list []T, do func(T) error) error 
 		switch {
 		case err == nil:
 			continue
-		case ctx.Err() != nil || away(err):
+		case ctx.Err() != nil || away(err) || errors.Is(err, errOutput):
 			return err
 		}
 		a.warn(err)

@@ -74,7 +74,10 @@ func (s *session) in(t time.Time) string {
 // dated is a time and how far away it is.
 func (s *session) dated(t time.Time) string {
 	text := t.UTC().Format("2006-01-02 15:04:05Z")
-	if d := t.Sub(s.now()); d > 0 {
+	switch d := t.Sub(s.now()); {
+	case d > 100*365*24*time.Hour: // a Duration ends after 292 years
+		return text
+	case d > 0:
 		return text + " (in " + age(d) + ")"
 	}
 	return text + " (" + s.ago(t) + ")"

@@ -98,6 +98,7 @@ func TestAgesCountsAndSizes(t *testing.T) {
 	require.Equal(t, "in 1h", s.in(now.Add(2*time.Hour)))
 	require.Equal(t, "now", s.in(now))
 	require.Equal(t, "on 2999-12-24", s.in(time.Date(2999, 12, 24, 0, 0, 0, 0, time.UTC)))
+	require.Equal(t, "9999-12-31 00:00:00Z", s.dated(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)))
 	require.Equal(t, "2026-12-01 07:00:00Z (2h ago)", s.dated(now.Add(-time.Hour)))
 }
 
