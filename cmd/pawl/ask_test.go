@@ -12,8 +12,8 @@ import (
 
 // destructive are the commands that ask, on a queue with one job and one dead one.
 func destructive(r *rig) map[string]func(pawl.Stats) bool {
-	job := r.enqueue("emails", "welcome", "{}").String()
 	dead := r.bury("emails", "charge", "declined", "declined")
+	job := r.enqueue("emails", "welcome", "{}").String()
 	gone := func(st pawl.Stats) bool { return st.Ready == 0 }
 	return map[string]func(pawl.Stats) bool{
 		"cancel emails " + job:                   gone,

@@ -116,6 +116,16 @@ type removedLine struct {
 	Complete bool   `json:"complete"`
 }
 
+// cutShort is the error of long work that was interrupted, between two of its steps or in
+// one of them.
+func cutShort(failed error, done, still string) error {
+	more := ""
+	if errors.Is(failed, pawl.ErrUnconfirmed) {
+		more = "those of the last step, 500 at most, may have been " + done + " too; "
+	}
+	return fmt.Errorf("%w: %sthe others are %s; the same command goes on", errInterrupted, more, still)
+}
+
 // removed says what a purge has done, also if it was cut short.
 func (a *app) removed(q *pawl.Queue, state string, n int64, dry bool, failed error) error {
 	if failed != nil && n == 0 && !errors.Is(failed, errInterrupted) {
@@ -128,7 +138,7 @@ func (a *app) removed(q *pawl.Queue, state string, n int64, dry bool, failed err
 	}
 	err := a.tell(l, func() error { _, err := fmt.Fprintln(a.out, text); return err })
 	if err == nil && errors.Is(failed, errInterrupted) {
-		return fmt.Errorf("%w: the others are as they were; the same command goes on", errInterrupted)
+		return cutShort(failed, "removed", "as they were")
 	}
 	return errors.Join(err, failed)
 }

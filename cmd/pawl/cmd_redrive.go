@@ -128,7 +128,7 @@ func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, fa
 	case err != nil:
 		return err
 	case errors.Is(failed, errInterrupted):
-		return fmt.Errorf("%w: the others are dead still; the same command goes on", errInterrupted)
+		return cutShort(failed, "moved", "dead still")
 	case failed != nil:
 		return failed
 	case r.Stopped:

@@ -66,8 +66,13 @@ pawl schedules list reports --json | jq 'select(.missed > 0)'`,
 
 func (a *app) showSchedule(s *session, t *table, q *pawl.Queue, i pawl.ScheduleInfo) error {
 	if a.asJSON() {
-		return a.line(scheduleLine{Queue: q.Name(), Schedule: i.ID, Spec: i.Spec, Kind: i.Kind, Next: moment(i.Next), Last: moment(i.Last),
-			LastJob: idText(i.LastJob), Fired: i.Fired, Missed: i.Missed, Skipped: i.Skipped, Paused: i.Paused})
+		l := scheduleLine{Queue: q.Name(), Schedule: i.ID, Spec: i.Spec, Kind: i.Kind, Next: moment(i.Next), Last: moment(i.Last),
+			LastJob: idText(i.LastJob), Fired: i.Fired, Missed: i.Missed, Skipped: i.Skipped, Paused: i.Paused}
+		l.Payload, l.PayloadBase64 = bytesOf(i.Payload)
+		if i.Spec != "" { // else it is not known
+			l.OnMissed, l.Overlap = optional(missedName[i.OnMissed]), optional(overlapName[i.Overlap])
+		}
+		return a.line(l)
 	}
 	state := "active"
 	if i.Paused {
@@ -80,18 +85,27 @@ func (a *app) showSchedule(s *session, t *table, q *pawl.Queue, i pawl.ScheduleI
 	return t.add(i.ID, i.Spec, i.Kind, state, next, s.ago(i.Last), count(i.Fired), count(i.Missed), count(i.Skipped))
 }
 
+var (
+	missedName  = map[pawl.Missed]string{pawl.MissedOnce: "once", pawl.MissedSkip: "skip", pawl.MissedAll: "all"}
+	overlapName = map[pawl.Overlap]string{pawl.OverlapAllow: "allow", pawl.OverlapSkip: "skip"}
+)
+
 type scheduleLine struct {
-	Queue    string  `json:"queue"`
-	Schedule string  `json:"schedule"`
-	Spec     string  `json:"spec"`
-	Kind     string  `json:"kind"`
-	Next     moment  `json:"next"`
-	Last     moment  `json:"last"`
-	LastJob  *string `json:"last_job"`
-	Fired    int64   `json:"fired"`
-	Missed   int64   `json:"missed"`
-	Skipped  int64   `json:"skipped"`
-	Paused   bool    `json:"paused"`
+	Queue         string  `json:"queue"`
+	Schedule      string  `json:"schedule"`
+	Spec          string  `json:"spec"`
+	Kind          string  `json:"kind"`
+	Payload       *string `json:"payload"`
+	PayloadBase64 *string `json:"payload_base64"`
+	OnMissed      *string `json:"on_missed"`
+	Overlap       *string `json:"overlap"`
+	Next          moment  `json:"next"`
+	Last          moment  `json:"last"`
+	LastJob       *string `json:"last_job"`
+	Fired         int64   `json:"fired"`
+	Missed        int64   `json:"missed"`
+	Skipped       int64   `json:"skipped"`
+	Paused        bool    `json:"paused"`
 }
 
 func (a *app) triggerCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,8 +21,9 @@ func (a *app) statsCommand() *cobra.Command {
 		Short: "how many jobs are where",
 		Long: `Shows of each queue, or of one, how many jobs are ready, delayed, running, parked
 behind a unique key, dead, and done and kept. OLDEST is how long the job that
-could run first has waited: the number to alarm on. Of one queue it shows the
-counters of its whole life too.
+could run first has waited: the number to alarm on. WORKERS is how many were heard
+of within the last minute. Of one queue it shows its canary, and the counters of
+its whole life too.
 
 It costs one round trip a queue, however many jobs there are.`,
 		Example: `pawl stats
@@ -78,18 +79,54 @@ func (a *app) stats(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return err
 	}
-	t := a.newTable("QUEUE", "#READY", "#DELAYED", "#RUNNING", "#PARKED", "#DEAD", "#DONE", "OLDEST", "STATE")
-	err = a.inOrder(ctx, names, func(name string) (pawl.Stats, error) { return s.Queue(name).Stats(ctx) }, func(name string, st pawl.Stats) error {
-		if a.asJSON() {
-			return a.line(statsJSON(name, st))
+	t := a.newTable("QUEUE", "#READY", "#DELAYED", "#RUNNING", "#PARKED", "#DEAD", "#DONE", "OLDEST", "#WORKERS", "STATE")
+	code := exitOK
+	for page := range slices.Chunk(names, statsPage) {
+		found, failed := a.statsOf(ctx, s, page)
+		for _, name := range page {
+			st, ok := found[name] // of a cluster one master may be away, and the others are not
+			if !ok {
+				continue
+			}
+			if err := a.showStats(s, t, name, st); err != nil {
+				return err
+			}
 		}
-		oldest := "-"
-		if st.Ready > 0 {
-			oldest = age(st.OldestReady)
+		switch {
+		case failed == nil:
+		case ctx.Err() != nil || away(failed):
+			return errors.Join(t.flush(), failed)
+		default: // one with a damaged key, say, which does not hide the others
+			a.warn(failed)
+			code = cmp.Or(code, exitCode(failed))
 		}
-		return t.add(name, count(st.Ready), count(st.Delayed), count(st.Running), count(st.Parked), count(st.Dead), count(st.Done), oldest, s.paused(st))
-	})
-	return errors.Join(err, t.flush())
+	}
+	if err := t.flush(); err != nil || code == exitOK {
+		return err
+	}
+	return &failure{code: code}
+}
+
+// statsOf looks at some queues. It goes past the watchdog, which hears nothing of what is
+// asked of one master of a cluster by itself.
+func (a *app) statsOf(ctx context.Context, s *session, names []string) (map[string]pawl.Stats, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.flags.timeout, errSilent)
+	defer cancel()
+	return s.Stats(ctx, names...)
+}
+
+// statsPage is how many queues are asked about before they are shown.
+const statsPage = 100
+
+func (a *app) showStats(s *session, t *table, name string, st pawl.Stats) error {
+	if a.asJSON() {
+		return a.line(statsJSON(name, st))
+	}
+	oldest := "-"
+	if st.Ready > 0 {
+		oldest = age(st.OldestReady)
+	}
+	return t.add(name, count(st.Ready), count(st.Delayed), count(st.Running), count(st.Parked), count(st.Dead), count(st.Done), oldest, count(st.Workers), s.paused(st))
 }
 
 // queueNames are those of the list of queues, which has at least one.
@@ -109,46 +146,6 @@ func (a *app) queueNames(ctx context.Context, s *session) (names []string, err e
 		return nil, notFoundf("there are no queues in Redis at %s: none ever had a job or a worker; see --namespace", s.where)
 	}
 	return names, nil
-}
-
-// atOnce is how many queues are asked at the same time: a thousand one by one would take a
-// thousand round trips' time.
-const atOnce = 16
-
-// inOrder asks about each of a list, several at once, and shows the answers in its order.
-// A queue that cannot be looked at, as one with a damaged key, does not hide the others.
-func (a *app) inOrder(ctx context.Context, names []string, ask func(string) (pawl.Stats, error), show func(string, pawl.Stats) error) error {
-	type answer struct {
-		stats pawl.Stats
-		err   error
-	}
-	answers := make([]answer, len(names))
-	code := exitOK
-	for at := 0; at < len(names); at += atOnce {
-		var asked sync.WaitGroup
-		end := min(at+atOnce, len(names))
-		for i := at; i < end; i++ {
-			asked.Go(func() { answers[i].stats, answers[i].err = ask(names[i]) })
-		}
-		asked.Wait()
-		for i := at; i < end; i++ {
-			if err := answers[i].err; err != nil {
-				if ctx.Err() != nil || away(err) {
-					return err
-				}
-				a.warn(err)
-				code = cmp.Or(code, exitCode(err))
-				continue
-			}
-			if err := show(names[i], answers[i].stats); err != nil {
-				return err
-			}
-		}
-	}
-	if code != exitOK {
-		return &failure{code: code}
-	}
-	return context.Cause(ctx)
 }
 
 func (a *app) queueStats(ctx context.Context, s *session, q *pawl.Queue) error {
@@ -176,8 +173,12 @@ func (a *app) queueStats(ctx context.Context, s *session, q *pawl.Queue) error {
 	f.add("parked", count(st.Parked))
 	f.add("dead", count(st.Dead))
 	f.add("done, kept", count(st.Done))
+	f.add("workers", count(st.Workers))
 	if !st.LastCanary.IsZero() {
 		f.add("last canary", s.dated(st.LastCanary))
+	}
+	if st.CanaryEvery > 0 {
+		f.add("canary", fmt.Sprintf("every %v, none for %s", st.CanaryEvery, age(st.CanaryAge)))
 	}
 	for _, c := range counters(st.Total) {
 		if *c.n > 0 {
@@ -227,6 +228,9 @@ type statsLine struct {
 	Paused             bool             `json:"paused"`
 	PausedUntil        moment           `json:"paused_until"`
 	LastCanary         moment           `json:"last_canary"`
+	CanaryEverySeconds float64          `json:"canary_every_seconds"`
+	CanaryAgeSeconds   float64          `json:"canary_age_seconds"`
+	Workers            int64            `json:"workers"`
 	Total              map[string]int64 `json:"total"`
 }
 
@@ -237,5 +241,6 @@ func statsJSON(name string, st pawl.Stats) statsLine {
 	}
 	return statsLine{Queue: name, Ready: st.Ready, Delayed: st.Delayed, Running: st.Running, Parked: st.Parked, Dead: st.Dead,
 		Done: st.Done, Depth: st.Depth(), OldestReadySeconds: st.OldestReady.Seconds(), Paused: st.Paused,
-		PausedUntil: moment(st.PausedUntil), LastCanary: moment(st.LastCanary), Total: total}
+		PausedUntil: moment(st.PausedUntil), LastCanary: moment(st.LastCanary), CanaryEverySeconds: st.CanaryEvery.Seconds(),
+		CanaryAgeSeconds: st.CanaryAge.Seconds(), Workers: st.Workers, Total: total}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -67,6 +68,7 @@ func (a *app) with(ctx context.Context, do func(context.Context, *session) error
 func (a *app) lost(ctx context.Context, err error, where string) error {
 	var f *failure
 	var reply redis.Error
+	var network net.Error
 	if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil { // go-redis does not look for causes
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
@@ -77,7 +79,7 @@ func (a *app) lost(ctx context.Context, err error, where string) error {
 		return &failure{exitUnconfirmed, fmt.Errorf("it may or may not have been done, as the connection to Redis at %s was lost: look, and call it again: %w", where, err)}
 	case errors.Is(err, errSilent) && errors.As(err, &reply): // to which it was sent again and again
 		return &failure{exitAway, fmt.Errorf("cannot use Redis at %s: for %v it answered: %w", where, a.flags.timeout, reply)}
-	case errors.Is(err, errSilent):
+	case errors.Is(err, errSilent), errors.As(err, &network) && network.Timeout():
 		return &failure{exitAway, fmt.Errorf("no answer from Redis at %s within %v", where, a.flags.timeout)}
 	case !away(err):
 		return err

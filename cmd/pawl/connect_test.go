@@ -50,12 +50,19 @@ func TestANamespaceIsAFlagOrAVariable(t *testing.T) {
 	require.Equal(t, exitUsage, got.code, got.err)
 }
 
+// callAt runs a command against a cluster, by the first of its nodes that is not without.
+func callAt(t *testing.T, c *redistest.Cluster, without *redistest.Server, args ...string) result {
+	node := c.Nodes[0]
+	if node == without {
+		node = c.Nodes[1]
+	}
+	return call(t.Context(), append(args, "--cluster"), env("REDIS_URL", "redis://"+node.Addr()))
+}
+
 func TestACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0)
-	first := func(args ...string) result {
-		return call(t.Context(), append(args, "--cluster"), env("REDIS_URL", "redis://"+c.Nodes[0].Addr()))
-	}
+	first := func(args ...string) result { return callAt(t, c, nil, args...) }
 	for _, queue := range words("a b c d e f") {
 		got := first("enqueue", queue, "--kind", "welcome", "--payload", "{}")
 		require.Zero(t, got.code, got.err)
@@ -73,6 +80,34 @@ func TestACluster(t *testing.T) {
 	require.Equal(t, exitUsage, got.code)
 	got = call(t.Context(), words("stats --cluster --timeout 1s"), env("REDIS_URL", "redis://127.0.0.1:1"))
 	require.Equal(t, exitAway, got.code, got.err)
+}
+
+// A master is away, and no replica takes over: what is asked of its queues ends in time, and
+// those of the others are shown.
+func TestAClusterWithoutOneMaster(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, 0)
+	for _, node := range c.Nodes {
+		require.NoError(t, node.Client(t).ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
+	}
+	key := c.KeyElsewhere("pawl:{a%d}:meta", "pawl:queues")
+	a := strings.TrimSuffix(strings.TrimPrefix(key, "pawl:{"), "}:meta")
+	for _, queue := range []string{a, "b", "c", "d", "e", "f"} {
+		got := callAt(t, c, nil, words("enqueue "+queue+" --kind welcome --payload {}")...)
+		require.Zero(t, got.code, got.err)
+	}
+	lost := c.MasterOf(key)
+	lost.Kill()
+	for _, line := range []string{"stats", "jobs", "pause", "check", "destroy --yes", "dead groups", "purge --state ready --yes", "enqueue --kind x --payload 1"} {
+		got := callAt(t, c, lost, append(words(line), a, "--timeout", "500ms")...)
+		require.Contains(t, []int{exitAway, exitUnconfirmed}, got.code, "%s: %s", line, got.err)
+		require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
+	}
+	got := callAt(t, c, lost, words("stats --json --timeout 1s")...)
+	require.Equal(t, exitAway, got.code, got.err)
+	require.NotContains(t, got.out, `"queue":"`+a+`"`)
+	require.Contains(t, got.out, `"ready":`, "the queues of the others: %s", got.err)
+	require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 }
 
 func TestSentinel(t *testing.T) {

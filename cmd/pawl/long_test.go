@@ -49,11 +49,14 @@ func TestARedriveShowsItsProgressAndIsInterrupted(t *testing.T) {
 	c.stop(errInterrupted)
 	require.Equal(t, exitInterrupted, <-c.done)
 	require.Regexp(t, `redriving dead jobs of emails: 1 of 40, \d+s`, c.err.String())
-	require.Contains(t, c.err.String(), "pawl: interrupted: the others are dead still; the same command goes on\n")
+	require.Regexp(t, `pawl: interrupted: .*the others are dead still; the same command goes on\n`, c.err.String())
 	require.True(t, strings.Contains(c.err.String(), "\r\x1b[K"), "the line of the progress is wiped")
 	var report redriveLine
 	require.NoError(t, json.Unmarshal([]byte(c.out.String()), &report))
-	require.Equal(t, 1, report.Moved)
+	if report.Moved != 1 { // the counter was seen before the answer
+		require.Zero(t, report.Moved)
+		require.Contains(t, c.err.String(), "may have been moved too")
+	}
 	require.False(t, report.Complete)
 
 	got := r.pawl(words("dead redrive emails --all --text"))
@@ -67,11 +70,11 @@ func TestProgressIntoAFileIsLines(t *testing.T) {
 	r := newRig(t)
 	r.bury("emails", "charge", "declined", "declined")
 	c := r.begin(words("dead redrive emails --all --over 1h"), func(w *world) { w.lines = time.Millisecond })
-	r.eventually("the progress", func() bool { return strings.Count(c.err.String(), "\n") > 2 })
+	r.eventually("the progress", func() bool { return strings.Contains(c.err.String(), ": 1 of 2, ") })
 	c.stop(errInterrupted)
 	require.Equal(t, exitInterrupted, <-c.done)
 	requireHarmless(t, c.err.String(), "progress")
-	require.Regexp(t, regexp.MustCompile(`(?m)^pawl: redriving dead jobs of emails: 1 of 2, 0s$`), c.err.String())
+	require.Regexp(t, regexp.MustCompile(`(?m)^pawl: redriving dead jobs of emails: 1 of 2, \d+s$`), c.err.String())
 }
 
 // A redrive whose jobs die again is stopped: no error, and a code of its own.

@@ -44,7 +44,7 @@ func TestStatsHaveWhatCouldBeLookedAt(t *testing.T) {
 	require.NoError(t, r.rdb.Set(t.Context(), "pawl:{b}:meta", "x", 0).Err())
 	got := r.pawl(words("stats --text"))
 	require.Equal(t, exitFailed, got.code)
-	require.Contains(t, got.err, "stats b: WRONGTYPE")
+	require.Contains(t, got.err, "b first: WRONGTYPE")
 	require.Regexp(t, `(?s)\na .*\nc `, got.out)
 	require.NotContains(t, got.out, "\nb ")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type watchdog struct {
 	mu      sync.Mutex
 	waiting int       // commands under way
 	since   time.Time // of the first one after the last answer; zero if none is awaited
+	refused error     // what the server has said since, which is not taken for an answer
 }
 
 // watch adds a watchdog to a client. It ends with stop.
@@ -32,8 +34,8 @@ func watch(ctx context.Context, rdb redis.UniversalClient, patience time.Duratio
 		for {
 			select {
 			case <-tick.C:
-				if w.barks() {
-					cancel(errSilent)
+				if cause := w.barks(); cause != nil {
+					cancel(cause)
 					return
 				}
 			case <-ctx.Done():
@@ -44,10 +46,17 @@ func watch(ctx context.Context, rdb redis.UniversalClient, patience time.Duratio
 	return ctx, func() { cancel(nil) }
 }
 
-func (w *watchdog) barks() bool {
+// barks is an errSilent if that is so, with what the server has said instead of an answer.
+func (w *watchdog) barks() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.since.IsZero() && time.Since(w.since) >= w.patience
+	switch {
+	case w.since.IsZero() || time.Since(w.since) < w.patience:
+		return nil
+	case w.refused != nil:
+		return fmt.Errorf("%w: %w", errSilent, w.refused)
+	}
+	return errSilent
 }
 
 func (w *watchdog) began() {
@@ -65,11 +74,15 @@ func (w *watchdog) ended(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting--
-	switch answered := err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT"); {
-	case !answered:
-	case w.waiting == 0:
-		w.since = time.Time{}
-	default:
+	var reply redis.Error
+	if err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if errors.As(err, &reply) {
+			w.refused = err
+		}
+		return
+	}
+	w.since, w.refused = time.Time{}, nil
+	if w.waiting > 0 {
 		w.since = time.Now()
 	}
 }
