@@ -105,7 +105,7 @@ repairs, moves and removes it, in any Redis that the programs of these queues us
 pawl stats
 pawl jobs emails --state running
 pawl dead groups emails
-pawl dead redrive emails --fingerprint 5f1c0d3a --over 10m --stop-after 20`,
+pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --over 10m --stop-after 20`,
 		Version:           version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -54,8 +54,8 @@ pawl dead purge emails --all --yes`,
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say how many match")
 	addYes(cmd, &yes)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if f.empty() && !all {
-			return usagef("which dead jobs? Give filters, or --all")
+		if err := f.check(all, ""); err != nil {
+			return err
 		}
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
@@ -63,19 +63,11 @@ pawl dead purge emails --all --yes`,
 			if err != nil {
 				return err
 			}
-			if err := exists(ctx, q); err != nil {
+			if err := s.exists(ctx, q); err != nil {
 				return err
 			}
 			if dry {
-				n, err := a.countAll(ctx, "reading the dead jobs of "+q.Name(), func(see func()) error {
-					for _, err := range q.Dead().List(ctx, filter) {
-						if err != nil {
-							return err
-						}
-						see()
-					}
-					return nil
-				})
+				n, err := a.countDead(ctx, q, filter)
 				return a.removed(q, string(pawl.StateDead), n, true, err)
 			}
 			before, err := q.Stats(ctx)
@@ -83,7 +75,7 @@ pawl dead purge emails --all --yes`,
 				return err
 			}
 			what := "all that match"
-			if all && f.empty() {
+			if all && f.limit <= 0 {
 				what = "all " + count(before.Dead)
 			}
 			if err := a.confirm(ctx, s, yes, fmt.Sprintf("Purge the dead jobs of queue %s, %s", q.Name(), what), ""); err != nil {
@@ -96,6 +88,19 @@ pawl dead purge emails --all --yes`,
 		})
 	}
 	return cmd
+}
+
+// countDead counts the dead jobs that match.
+func (a *app) countDead(ctx context.Context, q *pawl.Queue, filter pawl.DeadFilter) (int64, error) {
+	return a.countAll(ctx, "reading the dead jobs of "+q.Name(), func(see func()) error {
+		for _, err := range q.Dead().List(ctx, filter) {
+			if err != nil {
+				return err
+			}
+			see()
+		}
+		return nil
+	})
 }
 
 // countAll counts what a walk sees, and says how far it is.
@@ -129,6 +134,9 @@ func (a *app) removed(q *pawl.Queue, state string, n int64, dry bool, failed err
 	err := a.tell(l, func() error { _, err := fmt.Fprintln(a.out, text); return err })
 	if err == nil && errors.Is(failed, errInterrupted) {
 		return fmt.Errorf("%w: the others are as they were; the same command goes on", errInterrupted)
+	}
+	if failed == nil && n == 0 {
+		a.note("no %s job matches", state)
 	}
 	return errors.Join(err, failed)
 }

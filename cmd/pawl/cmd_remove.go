@@ -60,7 +60,7 @@ pawl purge emails --state done --until 7d --yes`,
 }
 
 func (a *app) purge(ctx context.Context, s *session, q *pawl.Queue, state pawl.State, f jobFilter, dry, yes bool) error {
-	if err := exists(ctx, q); err != nil {
+	if err := s.exists(ctx, q); err != nil {
 		return err
 	}
 	filter, err := f.filter(s.now())
@@ -125,7 +125,7 @@ pawl destroy reports --yes`,
 	}
 	addYes(cmd, &yes)
 	cmd.RunE = a.onQueue(func(ctx context.Context, s *session, q *pawl.Queue) error {
-		if err := exists(ctx, q); err != nil && !isMissing(err) {
+		if err := s.exists(ctx, q); err != nil && !isMissing(err) {
 			return err
 		}
 		st, err := q.Stats(ctx)
@@ -133,7 +133,7 @@ pawl destroy reports --yes`,
 			return err
 		}
 		question := fmt.Sprintf("Destroy queue %s, with %s and %s", q.Name(), some(st.Depth()+st.Running, "job"), some(st.Dead, "dead job"))
-		if err := exists(ctx, q); isMissing(err) {
+		if err := s.exists(ctx, q); isMissing(err) {
 			question = "Destroy what is left of queue " + q.Name()
 		}
 		if err := a.confirm(ctx, s, yes, question, q.Name()); err != nil {
@@ -143,7 +143,7 @@ pawl destroy reports --yes`,
 		err = q.Destroy(ctx)
 		stop()
 		if err != nil {
-			return err
+			return s.orQueue(ctx, q, err)
 		}
 		return a.tell(destroyLine{q.Name(), true}, func() error {
 			_, err := fmt.Fprintf(a.out, "queue %s is destroyed\n", q.Name())

@@ -146,7 +146,7 @@ func (a *app) queueStats(ctx context.Context, s *session, q *pawl.Queue) error {
 		return err
 	}
 	if (st == pawl.Stats{}) {
-		if err := exists(ctx, q); err != nil {
+		if err := s.exists(ctx, q); err != nil {
 			return err
 		}
 	}

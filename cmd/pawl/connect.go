@@ -20,6 +20,7 @@ import (
 type session struct {
 	*pawl.Client
 	where string        // for people: the address and the namespace
+	addr  string        // the address alone
 	ahead time.Duration // of the server's clock before the machine's
 	clock func() time.Time
 }
@@ -53,7 +54,7 @@ func (a *app) with(ctx context.Context, do func(context.Context, *session) error
 	defer cancel()
 	ctx, stop := watch(ctx, rdb, a.flags.timeout)
 	defer stop()
-	s := &session{Client: client, where: fmt.Sprintf("%s, namespace %s", where, namespace), clock: a.now}
+	s := &session{Client: client, where: fmt.Sprintf("%s, namespace %s", where, namespace), addr: where, clock: a.now}
 	if s.ahead, err = clock(ctx, rdb, a.now); err == nil {
 		return a.lost(ctx, do(ctx, s), where)
 	}

@@ -45,10 +45,10 @@ func TestARedriveShowsItsProgressAndIsInterrupted(t *testing.T) {
 	}
 	r.bury("emails", "charge", errs...)
 	c := r.begin(words("dead redrive emails --all --over 1h --json"), terminal)
-	r.eventually("the progress", func() bool { return strings.Contains(c.err.String(), "1 of 40") })
+	r.eventually("the progress", func() bool { return strings.Contains(c.err.String(), "1 of 40 moved") })
 	c.stop(errInterrupted)
 	require.Equal(t, exitInterrupted, <-c.done)
-	require.Regexp(t, `redriving dead jobs of emails: 1 of 40, \d+s`, c.err.String())
+	require.Regexp(t, `redriving dead jobs of emails: 1 of 40 moved, \d+s of 1h`, c.err.String())
 	require.Contains(t, c.err.String(), "pawl: interrupted: the others are dead still; the same command goes on\n")
 	require.True(t, strings.Contains(c.err.String(), "\r\x1b[K"), "the line of the progress is wiped")
 	var report redriveLine
@@ -71,7 +71,7 @@ func TestProgressIntoAFileIsLines(t *testing.T) {
 	c.stop(errInterrupted)
 	require.Equal(t, exitInterrupted, <-c.done)
 	requireHarmless(t, c.err.String(), "progress")
-	require.Regexp(t, regexp.MustCompile(`(?m)^pawl: redriving dead jobs of emails: 1 of 2, 0s$`), c.err.String())
+	require.Regexp(t, regexp.MustCompile(`(?m)^pawl: redriving dead jobs of emails: 1 of 2 moved, 0s of 1h$`), c.err.String())
 }
 
 // A redrive whose jobs die again is stopped: no error, and a code of its own.
