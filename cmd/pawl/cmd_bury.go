@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,7 @@ func (a *app) deadDeleteCommand() *cobra.Command {
 --yes. An id that is not dead is an error; the others are removed all the same.`,
 		Example:           `pawl dead delete emails 01977420-dc7b-71c8-8001-23456789abcd`,
 		Args:              arguments("queue id..."),
-		ValidArgsFunction: a.completeQueue,
+		ValidArgsFunction: a.completeDead(0),
 	}
 	addYes(cmd, &yes)
 	cmd.RunE = a.onJobs(func(ctx context.Context, s *session, q *pawl.Queue, ids []pawl.ID) error {
@@ -49,7 +50,7 @@ pawl dead purge emails --all --yes`,
 		Args:              arguments("queue"),
 		ValidArgsFunction: a.completeQueue,
 	}
-	f.add(cmd, takenFilters)
+	f.add(a, cmd, takenFilters)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead jobs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say how many match")
 	addYes(cmd, &yes)
@@ -74,9 +75,17 @@ pawl dead purge emails --all --yes`,
 			if err != nil {
 				return err
 			}
-			what := "all that match"
-			if all && f.limit <= 0 {
-				what = "all " + count(before.Dead)
+			what, none, err := "all "+count(before.Dead), false, error(nil)
+			if f.chooses() && !yes {
+				what, none, err = a.soMany(ctx, func(ctx context.Context) (int64, error) { return a.countDead(ctx, q, filter) })
+			} else if f.limit > 0 {
+				what = count(min(before.Dead, int64(f.limit))) + " of " + count(before.Dead)
+			}
+			if err != nil {
+				return err
+			}
+			if none {
+				return a.removed(q, string(pawl.StateDead), 0, false, nil)
 			}
 			if err := a.confirm(ctx, s, yes, fmt.Sprintf("Purge the dead jobs of queue %s, %s", q.Name(), what), ""); err != nil {
 				return err
@@ -88,6 +97,23 @@ pawl dead purge emails --all --yes`,
 		})
 	}
 	return cmd
+}
+
+// countPatience is how long a question waits to be told how many jobs it is about.
+const countPatience = 2 * time.Second
+
+// soMany counts what a question is about, for as long as somebody may be kept waiting.
+func (a *app) soMany(ctx context.Context, walk func(context.Context) (int64, error)) (what string, none bool, err error) {
+	hasty, cancel := context.WithTimeout(ctx, countPatience)
+	defer cancel()
+	n, err := walk(hasty)
+	switch {
+	case err == nil:
+		return count(n) + " that match", n == 0, nil
+	case ctx.Err() == nil && hasty.Err() != nil:
+		return "at least " + count(n) + " that match", false, nil
+	}
+	return "", false, err
 }
 
 // countDead counts the dead jobs that match.

@@ -40,7 +40,7 @@ pawl dead list emails --error "connection refused" --json | jq -r .id`,
 		Args:              arguments("queue"),
 		ValidArgsFunction: a.completeQueue,
 	}
-	f.add(cmd, limitUsage)
+	f.add(a, cmd, limitUsage)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			show := newShowing(a, f.limit, "dead job")
@@ -121,7 +121,7 @@ func (a *app) deadShowCommand() *cobra.Command {
 that buried it, and what the job carried.`,
 		Example:           `pawl dead show emails 01977420-dc7b-71c8-8001-23456789abcd`,
 		Args:              arguments("queue id"),
-		ValidArgsFunction: a.completeQueue,
+		ValidArgsFunction: a.completeDead(1),
 		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
 			d, err := q.Dead().Get(ctx, id)
 			if err != nil {

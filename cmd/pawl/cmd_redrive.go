@@ -29,20 +29,27 @@ that was not mended then costs that many jobs and not all. Without --over at mos
 so many are under way at once, so that it waits for workers.
 
 A job whose unique key another job holds is refused, and stays dead; the exit code
-is then 5. Ctrl-C ends the command: what was moved is moved, the rest is dead
-still, and the same command goes on.`,
+is then 5, but 0 of a dry run. "pawl job" with the id of the holder shows what that
+is: if it does the same work, delete the dead one ("pawl dead delete"), else redrive
+it once the holder has ended.
+
+While the queue is paused, or no worker serves it, what is sent back waits, which is
+said on standard error. The deaths that are shown on the way are all that the queue
+has had since, those of other jobs too. The exit code of a redrive that --stop-after
+ended is 6. Ctrl-C ends the command: what was moved is moved, the rest is dead still,
+and the same command goes on.`,
 		Example: `pawl dead redrive emails 01977420-dc7b-71c8-8001-23456789abcd
 pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --dry-run
 pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --over 10m --stop-after 20
 pawl dead redrive emails --all --limit 10`,
 		Args:              arguments("queue [id...]"),
-		ValidArgsFunction: a.completeQueue,
+		ValidArgsFunction: a.completeDead(0),
 	}
-	f.add(cmd, takenFilters)
+	f.add(a, cmd, takenFilters)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead jobs")
 	cmd.Flags().BoolVar(&how.DryRun, "dry-run", false, "change nothing: say what would be done")
 	cmd.Flags().Var((*span)(&how.Over), "over", "spread them evenly over this time")
-	cmd.Flags().IntVar(&how.StopAfter, "stop-after", 0, "end once so `many` of them died again; 0: never")
+	cmd.Flags().Var((*deaths)(&how.StopAfter), "stop-after", "end once so many of them died again; 0: never")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ids, err := parseIDs(args[1:])
 		switch {
@@ -226,10 +233,17 @@ func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, fa
 		return found
 	case r.Matched == 0:
 		a.note("no dead job matches")
-	case len(r.Refused) > 0 && !how.DryRun:
-		return refusedf("%s stayed dead, since another job holds the unique key", some(len(r.Refused), "job"))
+	case len(r.Refused) > 0 && how.DryRun:
+		a.note("%s would stay dead, since another job holds the unique key, and the exit code would be %d; %s", some(len(r.Refused), "job"), exitRefused, refusedHint(q))
+	case len(r.Refused) > 0:
+		return refusedf("%s stayed dead, since another job holds the unique key; %s", some(len(r.Refused), "job"), refusedHint(q))
 	}
 	return nil
+}
+
+// refusedHint says what to do about jobs that were refused.
+func refusedHint(q *pawl.Queue) string {
+	return fmt.Sprintf("see what that one is: pawl job %s HOLDER; then delete the dead one, or redrive it when the other has ended", q.Name())
 }
 
 func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport) error {

@@ -196,6 +196,27 @@ func (f *jobFilter) empty() bool {
 	return f.kind == "" && f.header.Key == "" && f.since.text == "" && f.until.text == "" && f.limit <= 0
 }
 
+// deaths is a flag with a number of deaths.
+type deaths int
+
+func (d *deaths) String() string {
+	if *d == 0 {
+		return "" // which the help shows as no default
+	}
+	return strconv.Itoa(int(*d))
+}
+func (d *deaths) Type() string { return "many" }
+
+// Set is one of pflag.Value.
+func (d *deaths) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is no number of deaths: give 1 or more, or 0 for never", text)
+	}
+	*d = deaths(n)
+	return nil
+}
+
 // print is a flag with the fingerprint of a group: what is none would match nothing, and
 // look as if nothing were dead.
 type print string
@@ -223,7 +244,7 @@ type deadFilter struct {
 	limit              limit
 }
 
-func (f *deadFilter) add(cmd *cobra.Command, usage string) {
+func (f *deadFilter) add(a *app, cmd *cobra.Command, usage string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "kind", "", "of this `kind`")
 	flags.StringVar(&f.reason, "reason", "", "that died of this `reason`: "+strings.Join(reasons(), ", "))
@@ -233,6 +254,7 @@ func (f *deadFilter) add(cmd *cobra.Command, usage string) {
 	flags.Var(&f.until, "until", "that died before this time, or longer ago")
 	addLimit(cmd, &f.limit, usage)
 	complete(cmd, "reason", reasons()...)
+	_ = cmd.RegisterFlagCompletionFunc("fingerprint", a.completePrint)
 }
 
 func (f *deadFilter) filter(now time.Time) (pawl.DeadFilter, error) {

@@ -215,7 +215,7 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 			"jobs emails --since yesterday", "jobs emails --limit -1", "jobs emails --limit some", "dead list emails --reason bored", "dead redrive emails", "dead purge emails",
 			"dead list emails --fingerprint 5f1c0d3a", "dead purge emails --fingerprint xyz", "dead redrive emails --all --kind charge", "dead purge emails --all --reason crashed",
 			"dead", "dead bury",
-			"stat", "stats --over 3", "stats --json --text", "stats --timeout 0s", "reschedule emails " + id, "pause emails --for -1h",
+			"stat", "stast", "dead grups", "help sats", "stats --over 3", "dead redrive emails --stop-aftr 3", "dead redrive emails --all --stop-after -1", "stats --json --text", "stats --timeout 0s", "reschedule emails " + id, "pause emails --for -1h",
 			"jobs emails --since 1h --until 2h", "dead redrive emails --all " + id, "check", "help nothing"} {
 			g.run(words(line)...)
 		}
