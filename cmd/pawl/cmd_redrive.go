@@ -73,7 +73,7 @@ pawl dead redrive emails --all --limit 10`,
 					a.hindrances(s, q, how)(st)
 				}
 				report, err := q.Dead().Redrive(ctx, ids...)
-				if report.Matched > 0 {
+				if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
 					err = a.cutShort(ctx, s, err)
 				}
 				return a.redriven(q, how, report, s.orQueue(ctx, q, err))
@@ -116,7 +116,7 @@ func (a *app) redriveAll(ctx context.Context, s *session, q *pawl.Queue, f deadF
 	})
 	report, err := q.Dead().RedriveAll(ctx, filter, how)
 	stop()
-	if report.Matched > 0 {
+	if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
 		err = a.cutShort(ctx, s, err)
 	}
 	return a.redriven(q, how, report, s.orQueue(ctx, q, err))

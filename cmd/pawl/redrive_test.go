@@ -26,7 +26,8 @@ func TestARedriveSaysThatNothingRuns(t *testing.T) {
 	require.Equal(t, "pawl: queue emails is paused (ends in 5h): what is sent back waits until: pawl resume emails\n", got.err)
 	waiting := r.begin(words("dead redrive emails --all --stop-after 1 --text"), terminal)
 	r.eventually("why it waits", func() bool {
-		return strings.Contains(waiting.err.String(), "is paused (ends in 5h): what is sent back waits, and so does this command, until: pawl resume emails\n")
+		return strings.Contains(waiting.err.String(), "is paused (ends in 5h): what is sent back waits, and so does this command, until: pawl resume emails\n") &&
+			strings.Contains(waiting.err.String(), "1 of 5 moved")
 	})
 	waiting.stop(errInterrupted)
 	require.Equal(t, exitInterrupted, <-waiting.done)
@@ -52,16 +53,30 @@ func TestARedriveSaysThatNothingRuns(t *testing.T) {
 // A Redis that goes silent in the middle of a redrive: what was moved is said, and how to go on.
 func TestARedriveThatRedisLeavesSaysWhatWasMoved(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
-	r := rigAt(t, s.Addr())
+	r := newRig(t)
 	r.bury("emails", "charge", "declined", "declined", "declined")
-	c := r.begin(words("dead redrive emails --all --over 1h --timeout 500ms --text"), terminal)
-	r.eventually("the first", func() bool { return strings.Contains(c.err.String(), "1 of 3 moved") })
-	s.Pause()
-	t.Cleanup(s.Resume)
-	require.Equal(t, exitAway, <-c.done, c.err.String())
-	require.Equal(t, "1 job moved (over 1h)\n", c.out.String())
-	require.Contains(t, c.err.String(), "pawl: no answer from Redis at "+s.Addr()+" within 500ms: what was moved is moved, the others are dead still, and the same command goes on\n")
+	proxy := redistest.NewProxy(t, r.addr)
+	proxy.On("time", 3, redistest.RunDropReplyAndHold) // that of the second step
+	for n := 4; n < 9; n++ {
+		proxy.On("time", n, redistest.RunDropReplyAndHold) // and where it is asked again
+	}
+	got := call(t.Context(), words("dead redrive emails --all --over 300ms --timeout 500ms --text"), env("REDIS_URL", "redis://"+proxy.Addr()))
+	require.Equal(t, exitAway, got.code, got.err)
+	require.Equal(t, "1 job moved (over 0s)\n", got.out)
+	require.Contains(t, got.err, "pawl: no answer from Redis at "+proxy.Addr()+" within 500ms: what was moved is moved, the others are dead still, and the same command goes on\n")
+	rest := r.pawl(words("dead redrive emails --all --text"))
+	require.Zero(t, rest.code, rest.err)
+	require.Equal(t, "2 jobs moved\n", rest.out)
+}
+
+// A step that was not confirmed has a code of its own, which what is said of the rest keeps.
+func TestARedriveThatIsNotConfirmedSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
+	err := (&app{}).cutShort(t.Context(), &session{addr: "redis.internal:6379"}, fmt.Errorf("redrive all emails: %w", pawl.ErrUnconfirmed))
+	require.Equal(t, exitUnconfirmed, exitCode(err))
+	require.Contains(t, err.Error(), "redis.internal:6379")
+	require.Contains(t, err.Error(), "the others are dead still, and the same command goes on")
+	require.NoError(t, (&app{}).cutShort(t.Context(), &session{}, nil))
 }
 
 // A picture that cannot be had is said, and the next ones are tried.
