@@ -139,6 +139,8 @@ func TestGroupsAreSortedAndCanBeFilteredBy(t *testing.T) {
 		require.Equal(t, pawl.DeadGroup{Kind: "note", Fingerprint: groups[0].Fingerprint, Example: "order 333 not found",
 			Count: 3, First: all[0].DiedAt, Last: all[3].DiedAt}, groups[0])
 		require.Equal(t, "card declined", groups[1].Example)
+		require.Empty(t, groups[0].Reason, "they died of several")
+		require.Equal(t, pawl.ReasonExhausted, groups[1].Reason)
 		require.Len(t, listedDead(t, e, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint}), 3)
 		require.Len(t, listedDead(t, e, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint, Reason: pawl.ReasonPermanent}), 1)
 		n, err := d.Purge(ctx, pawl.DeadFilter{Fingerprint: groups[0].Fingerprint, Limit: 2})

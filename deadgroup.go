@@ -11,8 +11,9 @@ import (
 // and addresses in the text do not split a group.
 type DeadGroup struct {
 	Kind        string
-	Fingerprint string // for DeadFilter; of this version of pawl, so not to be kept
-	Example     string // the error of the last of them
+	Fingerprint string     // for DeadFilter; of this version of pawl, so not to be kept
+	Example     string     // the error of the last of them
+	Reason      DeadReason // of all of them; "" if they died of several
 	Count       int
 	First, Last time.Time // deaths, by the server's clock
 }
@@ -26,10 +27,13 @@ func (d *DeadLetters) Groups(ctx context.Context) ([]DeadGroup, error) {
 			print := fingerprint(e.job.Kind, e.job.Error)
 			g := groups[print]
 			if g == nil {
-				g = &DeadGroup{Kind: e.job.Kind, Fingerprint: print, First: e.job.DiedAt}
+				g = &DeadGroup{Kind: e.job.Kind, Fingerprint: print, Reason: e.job.Reason, First: e.job.DiedAt}
 				groups[print] = g
 			}
 			g.Count++
+			if g.Reason != e.job.Reason {
+				g.Reason = ""
+			}
 			g.Example, g.Last = e.job.Error, e.job.DiedAt
 		}
 		return true, nil

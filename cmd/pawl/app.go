@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -105,7 +106,7 @@ repairs, moves and removes it, in any Redis that the programs of these queues us
 pawl stats
 pawl jobs emails --state running
 pawl dead groups emails
-pawl dead redrive emails --fingerprint 5f1c0d3a --over 10m --stop-after 20`,
+pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --over 10m --stop-after 20`,
 		Version:           version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -124,7 +125,12 @@ pawl dead redrive emails --fingerprint 5f1c0d3a --over 10m --stop-after 20`,
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "the version of this program"
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see: pawl help%s", err, below(cmd))
+		var unknown *pflag.NotExistError
+		hint := ""
+		if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+			hint = meant(flagNames(cmd), "--"+unknown.GetSpecifiedName())
+		}
+		return usagef("%w%s; see: pawl help%s", err, hint, below(cmd))
 	})
 	a.addGlobalFlags(root)
 	root.AddCommand(
@@ -169,13 +175,28 @@ func (a *app) before(*cobra.Command, []string) error {
 // group is run where a command is missing, as in "pawl dead".
 func (a *app) group(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		hint := ""
-		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-			hint = "; do you mean " + strings.Join(like, " or ") + "?"
-		}
-		return usagef("there is no command %q%s; see: pawl help%s", args[0], hint, below(cmd))
+		return usagef("there is no command %q%s; see: pawl help%s", args[0], meant(cmd, args[0]), below(cmd))
 	}
 	return usagef("give a command; see: pawl help%s", below(cmd))
+}
+
+// meant asks for the commands whose names are like what was written.
+func meant(cmd *cobra.Command, written string) string {
+	cmd.SuggestionsMinimumDistance = 2
+	like := cmd.SuggestionsFor(written)
+	if len(like) == 0 {
+		return ""
+	}
+	return "; do you mean " + strings.Join(like, " or ") + "?"
+}
+
+// flagNames are the flags of a command as if they were commands, for meant.
+func flagNames(cmd *cobra.Command) *cobra.Command {
+	names := &cobra.Command{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		names.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
+	})
+	return names
 }
 
 // below is the path of a command after "pawl".

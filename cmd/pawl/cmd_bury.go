@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,7 @@ func (a *app) deadDeleteCommand() *cobra.Command {
 --yes. An id that is not dead is an error; the others are removed all the same.`,
 		Example:           `pawl dead delete emails 01977420-dc7b-71c8-8001-23456789abcd`,
 		Args:              arguments("queue id..."),
-		ValidArgsFunction: a.completeQueue,
+		ValidArgsFunction: a.completeDead(0),
 	}
 	addYes(cmd, &yes)
 	cmd.RunE = a.onJobs(func(ctx context.Context, s *session, q *pawl.Queue, ids []pawl.ID) error {
@@ -49,13 +50,13 @@ pawl dead purge emails --all --yes`,
 		Args:              arguments("queue"),
 		ValidArgsFunction: a.completeQueue,
 	}
-	f.add(cmd, takenFilters)
+	f.add(a, cmd, takenFilters)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead jobs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say how many match")
 	addYes(cmd, &yes)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if f.empty() && !all {
-			return usagef("which dead jobs? Give filters, or --all")
+		if err := f.check(all, ""); err != nil {
+			return err
 		}
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
@@ -63,28 +64,28 @@ pawl dead purge emails --all --yes`,
 			if err != nil {
 				return err
 			}
-			if err := exists(ctx, q); err != nil {
+			if err := s.exists(ctx, q); err != nil {
 				return err
 			}
 			if dry {
-				n, err := a.countAll(ctx, "reading the dead jobs of "+q.Name(), func(see func()) error {
-					for _, err := range q.Dead().List(ctx, filter) {
-						if err != nil {
-							return err
-						}
-						see()
-					}
-					return nil
-				})
+				n, err := a.countDead(ctx, q, filter)
 				return a.removed(q, string(pawl.StateDead), n, true, err)
 			}
 			before, err := q.Stats(ctx)
 			if err != nil {
 				return err
 			}
-			what := "all that match"
-			if all && f.empty() {
-				what = "all " + count(before.Dead)
+			what, none, err := "all "+count(before.Dead), false, error(nil)
+			if f.chooses() && !yes {
+				what, none, err = a.soMany(ctx, func(ctx context.Context) (int64, error) { return a.countDead(ctx, q, filter) })
+			} else if f.limit > 0 {
+				what = count(min(before.Dead, int64(f.limit))) + " of " + count(before.Dead)
+			}
+			if err != nil {
+				return err
+			}
+			if none {
+				return a.removed(q, string(pawl.StateDead), 0, false, nil)
 			}
 			if err := a.confirm(ctx, s, yes, fmt.Sprintf("Purge the dead jobs of queue %s, %s", q.Name(), what), ""); err != nil {
 				return err
@@ -96,6 +97,36 @@ pawl dead purge emails --all --yes`,
 		})
 	}
 	return cmd
+}
+
+// countPatience is how long a question waits to be told how many jobs it is about.
+const countPatience = 2 * time.Second
+
+// soMany counts what a question is about, for as long as somebody may be kept waiting.
+func (a *app) soMany(ctx context.Context, walk func(context.Context) (int64, error)) (what string, none bool, err error) {
+	hasty, cancel := context.WithTimeout(ctx, countPatience)
+	defer cancel()
+	n, err := walk(hasty)
+	switch {
+	case err == nil:
+		return count(n) + " that match", n == 0, nil
+	case ctx.Err() == nil && hasty.Err() != nil:
+		return "at least " + count(n) + " that match", false, nil
+	}
+	return "", false, err
+}
+
+// countDead counts the dead jobs that match.
+func (a *app) countDead(ctx context.Context, q *pawl.Queue, filter pawl.DeadFilter) (int64, error) {
+	return a.countAll(ctx, "reading the dead jobs of "+q.Name(), func(see func()) error {
+		for _, err := range q.Dead().List(ctx, filter) {
+			if err != nil {
+				return err
+			}
+			see()
+		}
+		return nil
+	})
 }
 
 // countAll counts what a walk sees, and says how far it is.
@@ -139,6 +170,9 @@ func (a *app) removed(q *pawl.Queue, state string, n int64, dry bool, failed err
 	err := a.tell(l, func() error { _, err := fmt.Fprintln(a.out, text); return err })
 	if err == nil && errors.Is(failed, errInterrupted) {
 		return cutShort(failed, "removed", "as they were")
+	}
+	if failed == nil && n == 0 {
+		a.note("no %s job matches", state)
 	}
 	return errors.Join(err, failed)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,8 @@ func (a *app) deadCommand() *cobra.Command {
 		Long: `The dead-letter queue of a queue: the jobs that gave up, each with its post-mortem.
 Begin with "groups", which says what they died of; mend the cause; then redrive.`,
 		Example: `pawl dead groups emails
-pawl dead redrive emails --fingerprint 5f1c0d3a --dry-run
-pawl dead redrive emails --fingerprint 5f1c0d3a --over 10m --stop-after 20`,
+pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --dry-run
+pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --over 10m --stop-after 20`,
 		RunE: a.group,
 	}
 	cmd.AddCommand(a.deadListCommand(), a.deadGroupsCommand(), a.deadShowCommand(), a.deadRedriveCommand(), a.deadDeleteCommand(), a.deadPurgeCommand())
@@ -39,7 +40,7 @@ pawl dead list emails --error "connection refused" --json | jq -r .id`,
 		Args:              arguments("queue"),
 		ValidArgsFunction: a.completeQueue,
 	}
-	f.add(cmd, limitUsage)
+	f.add(a, cmd, limitUsage)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			show := newShowing(a, f.limit, "dead job")
@@ -49,13 +50,14 @@ pawl dead list emails --error "connection refused" --json | jq -r .id`,
 				return err
 			}
 			t := a.newTable("ID", "DIED", "REASON", "~KIND", "#ATTEMPT", "~ERROR", "~PAYLOAD")
-			err = walk(show, s.Queue(args[0]).Dead().List(ctx, filter), func(d pawl.DeadJob) error {
+			q := s.Queue(args[0])
+			err = walk(show, q.Dead().List(ctx, filter), func(d pawl.DeadJob) error {
 				if a.asJSON() {
 					return a.line(deadJSON(d))
 				}
 				return t.add(d.ID.String(), s.ago(d.DiedAt), string(d.Reason), d.Kind, fmt.Sprint(d.Attempt), d.Error, string(d.Payload))
 			})
-			return errors.Join(t.flush(), show.end(err))
+			return errors.Join(t.flush(), show.end(s.orQueue(ctx, q, err)))
 		})
 	}
 	return cmd
@@ -66,8 +68,9 @@ func (a *app) deadGroupsCommand() *cobra.Command {
 		Use:   "groups <queue>",
 		Short: "what they died of",
 		Long: `Sorts the dead jobs of a queue by kind and kind of error, the largest group first:
-numbers, ids, times and addresses in the text do not split a group. FINGERPRINT is
-for the filter of the other commands. It reads every post-mortem, in pages.`,
+numbers, ids, times and addresses in the text do not split a group. REASON is that of
+all of a group, or "several". FINGERPRINT is for the filter of the other commands.
+It reads every post-mortem, in pages.`,
 		Example: `pawl dead groups emails
 pawl dead groups emails --json | jq -r 'select(.count > 100) | .fingerprint'`,
 		Args:              arguments("queue"),
@@ -77,18 +80,18 @@ pawl dead groups emails --json | jq -r 'select(.count > 100) | .fingerprint'`,
 			groups, err := q.Dead().Groups(ctx)
 			stop()
 			if err != nil {
-				return err
+				return s.orQueue(ctx, q, err)
 			}
 			if len(groups) == 0 {
 				a.note("no job of queue %s is dead", q.Name())
 			}
-			t := a.newTable("#COUNT", "~KIND", "FINGERPRINT", "FIRST", "LAST", "~EXAMPLE")
+			t := a.newTable("#COUNT", "~KIND", "REASON", "FINGERPRINT", "FIRST", "LAST", "~EXAMPLE")
 			for _, g := range groups {
 				var err error
 				if a.asJSON() {
-					err = a.line(groupLine{q.Name(), g.Kind, g.Fingerprint, g.Count, moment(g.First), moment(g.Last), g.Example})
+					err = a.line(groupLine{q.Name(), g.Kind, optional(string(g.Reason)), g.Fingerprint, g.Count, moment(g.First), moment(g.Last), g.Example})
 				} else {
-					err = t.add(count(int64(g.Count)), g.Kind, g.Fingerprint, s.ago(g.First), s.ago(g.Last), g.Example)
+					err = t.add(count(int64(g.Count)), g.Kind, cmp.Or(string(g.Reason), "several"), g.Fingerprint, s.ago(g.First), s.ago(g.Last), g.Example)
 				}
 				if err != nil {
 					return err
@@ -100,13 +103,14 @@ pawl dead groups emails --json | jq -r 'select(.count > 100) | .fingerprint'`,
 }
 
 type groupLine struct {
-	Queue       string `json:"queue"`
-	Kind        string `json:"kind"`
-	Fingerprint string `json:"fingerprint"`
-	Count       int    `json:"count"`
-	First       moment `json:"first"`
-	Last        moment `json:"last"`
-	Example     string `json:"example"`
+	Queue       string  `json:"queue"`
+	Kind        string  `json:"kind"`
+	Reason      *string `json:"reason"` // null: several
+	Fingerprint string  `json:"fingerprint"`
+	Count       int     `json:"count"`
+	First       moment  `json:"first"`
+	Last        moment  `json:"last"`
+	Example     string  `json:"example"`
 }
 
 func (a *app) deadShowCommand() *cobra.Command {
@@ -117,7 +121,7 @@ func (a *app) deadShowCommand() *cobra.Command {
 that buried it, and what the job carried.`,
 		Example:           `pawl dead show emails 01977420-dc7b-71c8-8001-23456789abcd`,
 		Args:              arguments("queue id"),
-		ValidArgsFunction: a.completeQueue,
+		ValidArgsFunction: a.completeDead(1),
 		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
 			d, err := q.Dead().Get(ctx, id)
 			if err != nil {

@@ -73,7 +73,7 @@ pawl enqueue emails --kind digest --payload '{}' --unique-key digest:42`,
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
 			if existing {
-				if err := exists(ctx, q); err != nil {
+				if err := s.exists(ctx, q); err != nil {
 					return err
 				}
 			}

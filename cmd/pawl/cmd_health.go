@@ -41,7 +41,7 @@ pawl check --all --json | jq 'select(.ok | not)'`,
 			}
 			bad := false
 			for _, name := range names {
-				n, err := a.check(ctx, s.Queue(name))
+				n, err := a.check(ctx, s, s.Queue(name))
 				if all && isMissing(err) {
 					continue // it was destroyed just now
 				}
@@ -74,12 +74,12 @@ type violationLine struct {
 
 // check checks one queue, and returns how much it found. What was found before an error is
 // shown too.
-func (a *app) check(ctx context.Context, q *pawl.Queue) (int, error) {
+func (a *app) check(ctx context.Context, s *session, q *pawl.Queue) (int, error) {
 	stop := a.progress(ctx, "checking "+q.Name(), nil)
 	violations, failed := q.Check(ctx)
 	stop()
 	if isMissing(failed) || failed != nil && len(violations) == 0 {
-		return 0, failed
+		return 0, s.orQueue(ctx, q, failed)
 	}
 	l := checkLine{Queue: q.Name(), OK: len(violations) == 0 && failed == nil, Complete: failed == nil, Violations: []violationLine{}}
 	for _, v := range violations {

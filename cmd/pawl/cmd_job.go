@@ -24,6 +24,12 @@ pawl job emails 01977420-dc7b-71c8-8001-23456789abcd --json | jq '.payload | fro
 		ValidArgsFunction: a.completeQueue,
 		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
 			j, err := q.Get(ctx, id)
+			if isMissing(err) {
+				if err := s.exists(ctx, q); err != nil {
+					return err
+				}
+				return notFoundf("there is no job %s in queue %s: it never was, or it is over and not kept (Retain)", id, q.Name())
+			}
 			if err != nil {
 				return err
 			}

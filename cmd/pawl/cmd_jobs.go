@@ -61,7 +61,7 @@ pawl jobs emails --state ready,delayed --header tenant=acme --json | jq -r .id`,
 					break
 				}
 			}
-			return errors.Join(t.flush(), show.end(err))
+			return errors.Join(t.flush(), show.end(s.orQueue(ctx, q, err)))
 		})
 	}
 	return cmd

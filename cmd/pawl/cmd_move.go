@@ -20,7 +20,7 @@ func (a *app) onJobs(ask func(context.Context, *session, *pawl.Queue, []pawl.ID)
 		}
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
-			if err := exists(ctx, q); err != nil {
+			if err := s.exists(ctx, q); err != nil {
 				return err
 			}
 			if ask != nil {

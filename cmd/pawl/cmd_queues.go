@@ -75,7 +75,7 @@ pawl workers --json | jq -r .build | sort | uniq -c`,
 // workersOf are all, or those of one queue, and at least one.
 func (a *app) workersOf(ctx context.Context, s *session, args []string) ([]pawl.WorkerInfo, error) {
 	if len(args) == 1 {
-		if err := exists(ctx, s.Queue(args[0])); err != nil {
+		if err := s.exists(ctx, s.Queue(args[0])); err != nil {
 			return nil, err
 		}
 	}

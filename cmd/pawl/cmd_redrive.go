@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,35 +29,54 @@ that was not mended then costs that many jobs and not all. Without --over at mos
 so many are under way at once, so that it waits for workers.
 
 A job whose unique key another job holds is refused, and stays dead; the exit code
-is then 5. Ctrl-C ends the command: what was moved is moved, the rest is dead
-still, and the same command goes on.`,
+is then 5, but 0 of a dry run. "pawl job" with the id of the holder shows what that
+is: if it does the same work, delete the dead one ("pawl dead delete"), else redrive
+it once the holder has ended.
+
+While the queue is paused, or no worker serves it, what is sent back waits, which is
+said on standard error. The deaths that are shown on the way are all that the queue
+has had since, those of other jobs too. The exit code of a redrive that --stop-after
+ended is 6. Ctrl-C ends the command: what was moved is moved, the rest is dead still,
+and the same command goes on.`,
 		Example: `pawl dead redrive emails 01977420-dc7b-71c8-8001-23456789abcd
-pawl dead redrive emails --fingerprint 5f1c0d3a --dry-run
-pawl dead redrive emails --fingerprint 5f1c0d3a --over 10m --stop-after 20
+pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --dry-run
+pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --over 10m --stop-after 20
 pawl dead redrive emails --all --limit 10`,
 		Args:              arguments("queue [id...]"),
-		ValidArgsFunction: a.completeQueue,
+		ValidArgsFunction: a.completeDead(0),
 	}
-	f.add(cmd, takenFilters)
+	f.add(a, cmd, takenFilters)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead jobs")
 	cmd.Flags().BoolVar(&how.DryRun, "dry-run", false, "change nothing: say what would be done")
 	cmd.Flags().Var((*span)(&how.Over), "over", "spread them evenly over this time")
-	cmd.Flags().IntVar(&how.StopAfter, "stop-after", 0, "end once so `many` of them died again; 0: never")
+	cmd.Flags().Var((*deaths)(&how.StopAfter), "stop-after", "end once so many of them died again; 0: never")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ids, err := parseIDs(args[1:])
 		switch {
 		case err != nil:
-			return err
-		case len(ids) > 0 && (all || !f.empty() || how != pawl.Redrive{}):
+		case len(ids) > 0 && (all || f.chooses() || f.limit >= 0 || how != pawl.Redrive{}):
 			return usagef("ids are redriven as they are: leave out the filters, --all, --dry-run, --over and --stop-after")
-		case len(ids) == 0 && f.empty() && !all:
-			return usagef("which dead jobs? Give ids, filters, or --all")
+		case len(ids) == 0:
+			err = f.check(all, "ids, ")
+		}
+		if err != nil {
+			return err
 		}
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
 			if len(ids) > 0 {
+				st, err := q.Stats(ctx)
+				if err != nil {
+					return err
+				}
+				if st.Dead > 0 {
+					a.hindrances(s, q, how)(st)
+				}
 				report, err := q.Dead().Redrive(ctx, ids...)
-				return a.redriven(q, how, report, orQueue(ctx, q, err))
+				if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
+					err = a.cutShort(ctx, s, err)
+				}
+				return a.redriven(q, how, report, s.orQueue(ctx, q, err))
 			}
 			return a.redriveAll(ctx, s, q, f, how)
 		})
@@ -75,20 +93,100 @@ func (a *app) redriveAll(ctx context.Context, s *session, q *pawl.Queue, f deadF
 	if err != nil {
 		return err
 	}
-	total := int64(0)
-	if limit := f.limit; f.kind+f.reason+f.text+f.fingerprint+f.since.text+f.until.text == "" {
-		if total = before.Dead; limit > 0 {
-			total = min(total, int64(limit))
-		}
-	}
-	what, done := "redriving dead jobs of "+q.Name(), counting(q, before, total, func(st pawl.Stats) int64 { return st.Total.Redriven })
 	if how.DryRun {
-		what, done = "reading the dead jobs of "+q.Name(), nil
+		stop := a.progress(ctx, "reading the dead jobs of "+q.Name(), nil)
+		report, err := q.Dead().RedriveAll(ctx, filter, how)
+		stop()
+		return a.redriven(q, how, report, s.orQueue(ctx, q, err))
 	}
-	stop := a.progress(ctx, what, done)
+	total, err := a.toRedrive(ctx, q, filter, f.chooses(), how, before)
+	if err != nil {
+		return s.orQueue(ctx, q, err)
+	}
+	tell := a.hindrances(s, q, how)
+	if total > 0 {
+		tell(before)
+	}
+	stop := a.paced(ctx, "redriving dead jobs of "+q.Name(), how.Over, func(ctx context.Context) (string, error) {
+		now, err := q.Stats(ctx)
+		if err == nil {
+			tell(now)
+		}
+		return redrivingText(before, now, total), err
+	})
 	report, err := q.Dead().RedriveAll(ctx, filter, how)
 	stop()
-	return a.redriven(q, how, report, err)
+	if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
+		err = a.cutShort(ctx, s, err)
+	}
+	return a.redriven(q, how, report, s.orQueue(ctx, q, err))
+}
+
+// toRedrive is how many will be tried, as far as is known before. Those that match a filter
+// are counted only where the redrive lasts: to count them is to read all the dead.
+func (a *app) toRedrive(ctx context.Context, q *pawl.Queue, filter pawl.DeadFilter, chooses bool, how pawl.Redrive, before pawl.Stats) (int64, error) {
+	total := before.Dead
+	if chooses && how != (pawl.Redrive{}) && total > 0 {
+		return a.countDead(ctx, q, filter)
+	}
+	if filter.Limit > 0 {
+		total = min(total, int64(filter.Limit))
+	}
+	return total, nil
+}
+
+// redrivingText says how far a redrive is, by the counters of the queue, where the work and
+// the deaths of others count too.
+func redrivingText(before, now pawl.Stats, total int64) string {
+	text := fmt.Sprintf("%s of %s moved", count(max(0, now.Total.Redriven-before.Total.Redriven)), count(total))
+	if died := now.Total.Dead - before.Total.Dead; died > 0 {
+		text += ", " + count(died) + " died meanwhile"
+	}
+	return text
+}
+
+// hindrances tells, once each time it comes to be so, that what is sent back does not run.
+func (a *app) hindrances(s *session, q *pawl.Queue, how pawl.Redrive) func(pawl.Stats) {
+	last := ""
+	return func(st pawl.Stats) {
+		now, until := "", ""
+		switch {
+		case st.Paused:
+			now, until = "queue "+q.Name()+" is paused", ": pawl resume "+q.Name()
+		case st.Workers == 0:
+			now, until = "no worker serves queue "+q.Name(), " one does"
+		}
+		if now == last {
+			return
+		}
+		if last = now; now == "" {
+			return
+		}
+		if st.Paused && !st.PausedUntil.IsZero() {
+			now += " (ends " + s.in(st.PausedUntil) + ")"
+		}
+		waits := "what is sent back waits"
+		switch {
+		case how.StopAfter > 0 && how.Over == 0:
+			waits += ", and so does this command,"
+		case how.StopAfter > 0:
+			waits += ", and --stop-after sees no deaths,"
+		}
+		a.wipe()
+		a.note("%s: %s until%s", now, waits, until)
+	}
+}
+
+// cutShort says of a redrive that Redis has left in the middle what became of the rest.
+func (a *app) cutShort(ctx context.Context, s *session, err error) error {
+	err = a.lost(ctx, err, s.addr)
+	switch code := exitCode(err); code {
+	case exitAway:
+		return &failure{code, fmt.Errorf("%w: what was moved is moved, the others are dead still, and the same command goes on", err)}
+	case exitUnconfirmed:
+		return &failure{code, fmt.Errorf("%w: some more may have been moved than was said, the others are dead still, and the same command goes on", err)}
+	}
+	return err
 }
 
 type redriveLine struct {
@@ -133,10 +231,19 @@ func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, fa
 		return failed
 	case r.Stopped:
 		return found
-	case len(r.Refused) > 0 && !how.DryRun:
-		return refusedf("%s stayed dead, since another job holds the unique key", some(len(r.Refused), "job"))
+	case r.Matched == 0:
+		a.note("no dead job matches")
+	case len(r.Refused) > 0 && how.DryRun:
+		a.note("%s would stay dead, since another job holds the unique key, and the exit code would be %d; %s", some(len(r.Refused), "job"), exitRefused, refusedHint(q))
+	case len(r.Refused) > 0:
+		return refusedf("%s stayed dead, since another job holds the unique key; %s", some(len(r.Refused), "job"), refusedHint(q))
 	}
 	return nil
+}
+
+// refusedHint says what to do about jobs that were refused.
+func refusedHint(q *pawl.Queue) string {
+	return fmt.Sprintf("see what that one is: pawl job %s HOLDER; then delete the dead one, or redrive it when the other has ended", q.Name())
 }
 
 func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport) error {
@@ -154,7 +261,7 @@ func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport) error {
 		text += ": stopped, the rest is dead still"
 	}
 	if how.Over > 0 && !how.DryRun {
-		text += " (over " + how.Over.Round(time.Second).String() + ")"
+		text += " (over " + lasting(how.Over) + ")"
 	}
 	if _, err := fmt.Fprintln(a.out, text); err != nil || len(r.Refused) == 0 {
 		return err

@@ -60,7 +60,7 @@ pawl purge emails --state done --until 7d --yes`,
 }
 
 func (a *app) purge(ctx context.Context, s *session, q *pawl.Queue, state pawl.State, f jobFilter, dry, yes bool) error {
-	if err := exists(ctx, q); err != nil {
+	if err := s.exists(ctx, q); err != nil {
 		return err
 	}
 	filter, err := f.filter(s.now())
@@ -68,15 +68,7 @@ func (a *app) purge(ctx context.Context, s *session, q *pawl.Queue, state pawl.S
 		return err
 	}
 	if dry {
-		n, err := a.countAll(ctx, fmt.Sprintf("reading the %s jobs of %s", state, q.Name()), func(see func()) error {
-			for _, err := range q.List(ctx, state, filter) {
-				if err != nil {
-					return err
-				}
-				see()
-			}
-			return nil
-		})
+		n, err := a.countState(ctx, q, state, filter)
 		return a.removed(q, string(state), n, true, err)
 	}
 	before, err := q.Stats(ctx)
@@ -84,9 +76,16 @@ func (a *app) purge(ctx context.Context, s *session, q *pawl.Queue, state pawl.S
 		return err
 	}
 	there := inState(before, state)
-	what := "all that match, of " + count(there)
-	if f.empty() {
-		what = "all " + count(there)
+	what := "all " + count(there)
+	if !f.empty() && !yes {
+		many, none, err := a.soMany(ctx, func(ctx context.Context) (int64, error) { return a.countState(ctx, q, state, filter) })
+		if err != nil {
+			return err
+		}
+		if none {
+			return a.removed(q, string(state), 0, false, nil)
+		}
+		what = many + ", of " + count(there)
 	}
 	if err := a.confirm(ctx, s, yes, fmt.Sprintf("Purge the %s jobs of queue %s, %s", state, q.Name(), what), ""); err != nil {
 		return err
@@ -99,6 +98,19 @@ func (a *app) purge(ctx context.Context, s *session, q *pawl.Queue, state pawl.S
 	n, err := q.Purge(ctx, state, filter)
 	stop()
 	return a.removed(q, string(state), n, false, err)
+}
+
+// countState counts the jobs of a state that match.
+func (a *app) countState(ctx context.Context, q *pawl.Queue, state pawl.State, filter pawl.Filter) (int64, error) {
+	return a.countAll(ctx, fmt.Sprintf("reading the %s jobs of %s", state, q.Name()), func(see func()) error {
+		for _, err := range q.List(ctx, state, filter) {
+			if err != nil {
+				return err
+			}
+			see()
+		}
+		return nil
+	})
 }
 
 func inState(st pawl.Stats, s pawl.State) int64 {
@@ -125,7 +137,7 @@ pawl destroy reports --yes`,
 	}
 	addYes(cmd, &yes)
 	cmd.RunE = a.onQueue(func(ctx context.Context, s *session, q *pawl.Queue) error {
-		if err := exists(ctx, q); err != nil && !isMissing(err) {
+		if err := s.exists(ctx, q); err != nil && !isMissing(err) {
 			return err
 		}
 		st, err := q.Stats(ctx)
@@ -133,7 +145,7 @@ pawl destroy reports --yes`,
 			return err
 		}
 		question := fmt.Sprintf("Destroy queue %s, with %s and %s", q.Name(), some(st.Depth()+st.Running, "job"), some(st.Dead, "dead job"))
-		if err := exists(ctx, q); isMissing(err) {
+		if err := s.exists(ctx, q); isMissing(err) {
 			question = "Destroy what is left of queue " + q.Name()
 		}
 		if err := a.confirm(ctx, s, yes, question, q.Name()); err != nil {
@@ -143,7 +155,7 @@ pawl destroy reports --yes`,
 		err = q.Destroy(ctx)
 		stop()
 		if err != nil {
-			return err
+			return s.orQueue(ctx, q, err)
 		}
 		return a.tell(destroyLine{q.Name(), true}, func() error {
 			_, err := fmt.Fprintf(a.out, "queue %s is destroyed\n", q.Name())

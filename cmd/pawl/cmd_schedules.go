@@ -43,7 +43,7 @@ pawl schedules list reports --json | jq 'select(.missed > 0)'`,
 		Args:              arguments("queue"),
 		ValidArgsFunction: a.completeQueue,
 		RunE: a.onQueue(func(ctx context.Context, s *session, q *pawl.Queue) error {
-			if err := exists(ctx, q); err != nil {
+			if err := s.exists(ctx, q); err != nil {
 				return err
 			}
 			list, err := q.Schedules(ctx)
@@ -123,7 +123,7 @@ that is named is the one that lives.`,
 				q := s.Queue(args[0])
 				got, err := q.Trigger(ctx, args[1])
 				if err != nil {
-					return orQueue(ctx, q, err)
+					return s.orQueue(ctx, q, err)
 				}
 				return a.enqueued(got)
 			})
@@ -148,7 +148,7 @@ func (a *app) scheduleCommand(verb, short, long string, paused, removes bool, do
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
-			if err := exists(ctx, q); err != nil {
+			if err := s.exists(ctx, q); err != nil {
 				return err
 			}
 			if err := a.confirm(ctx, s, yes, fmt.Sprintf("Remove schedule %s of queue %s", args[1], q.Name()), ""); err != nil {

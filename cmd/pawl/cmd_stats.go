@@ -25,7 +25,8 @@ could run first has waited: the number to alarm on. WORKERS is how many were hea
 of within the last minute. Of one queue it shows its canary, and the counters of
 its whole life too.
 
-It costs one round trip a queue, however many jobs there are.`,
+It costs one round trip a queue, however many jobs there are. With --watch it goes on
+when Redis goes away, and says so.`,
 		Example: `pawl stats
 pawl stats emails --watch
 pawl stats --json | jq 'select(.dead > 0) | .queue'`,
@@ -35,14 +36,39 @@ pawl stats --json | jq 'select(.dead > 0) | .queue'`,
 	cmd.Flags().BoolVar(&watch, "watch", false, "again and again, until Ctrl-C")
 	cmd.Flags().Var((*span)(&every), "every", "how often, with --watch")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
-			if !watch {
-				return a.stats(ctx, s, args)
-			}
-			return a.again(ctx, every, func() error { return a.stats(ctx, s, args) })
-		})
+		if watch {
+			return a.watchStats(cmd.Context(), every, args)
+		}
+		return a.with(cmd.Context(), func(ctx context.Context, s *session) error { return a.stats(ctx, s, args) })
 	}
 	return cmd
+}
+
+// watchStats shows the stats again and again. A Redis that goes away after the first time is
+// said, and waited for.
+func (a *app) watchStats(ctx context.Context, every time.Duration, args []string) error {
+	for shown := false; ; {
+		err := a.with(ctx, func(ctx context.Context, s *session) error {
+			return a.again(ctx, every, func() error {
+				err := a.stats(ctx, s, args)
+				shown = shown || err == nil
+				return err
+			})
+		})
+		switch {
+		case shown && errors.Is(err, errInterrupted):
+			return nil
+		case !shown || exitCode(err) != exitAway:
+			return err
+		}
+		a.out.Reset(a.world.out) // the last picture stays
+		a.warn(fmt.Errorf("%w; it is tried again every %v", err, every))
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // again shows something until the context ends, which is no failure then.
@@ -154,7 +180,7 @@ func (a *app) queueStats(ctx context.Context, s *session, q *pawl.Queue) error {
 		return err
 	}
 	if (st == pawl.Stats{}) {
-		if err := exists(ctx, q); err != nil {
+		if err := s.exists(ctx, q); err != nil {
 			return err
 		}
 	}

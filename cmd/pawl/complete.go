@@ -4,10 +4,13 @@ import (
 	"context"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlq/pawl"
 )
 
 // queueName is what pawl takes for a name. Anything else on the list of queues is somebody
@@ -28,8 +31,9 @@ func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "completion for a shell",
-		Long: `Writes a script with which a shell completes commands, flags, their values, and the
-names of queues, for which it asks Redis.`,
+		Long: `Writes a script with which a shell completes commands, flags, their values, and, for
+which it asks Redis, the names of queues, the ids of dead jobs and the fingerprints
+of their groups.`,
 		Example: `source <(pawl completion bash)
 pawl completion zsh > "${fpath[1]}/_pawl"
 pawl completion fish > ~/.config/fish/completions/pawl.fish`,
@@ -55,9 +59,8 @@ func (a *app) completeQueue(cmd *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.flags.timeout = min(a.flags.timeout, completionPatience)
 	var names []string
-	_ = a.with(cmd.Context(), func(ctx context.Context, s *session) error {
+	a.forCompletion(cmd.Context(), func(ctx context.Context, s *session) error {
 		all, err := s.Queues(ctx)
 		for _, name := range all {
 			if queueName.MatchString(name) {
@@ -67,4 +70,66 @@ func (a *app) completeQueue(cmd *cobra.Command, args []string, _ string) ([]stri
 		return err
 	})
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// forCompletion asks Redis, and no longer than a shell may be kept waiting. What came by
+// then is offered: of an error a shell can say nothing.
+func (a *app) forCompletion(ctx context.Context, ask func(context.Context, *session) error) {
+	a.flags.timeout = min(a.flags.timeout, completionPatience)
+	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+	defer cancel()
+	_ = a.with(ctx, ask)
+}
+
+// completionMost is how many dead jobs are offered.
+const completionMost = 100
+
+// completeDead offers the queues, and then the ids of dead jobs with what they died of: at
+// most so many of them, 0 for any number.
+func (a *app) completeDead(most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return a.completeQueue(cmd, args, word)
+		}
+		if most > 0 && len(args) > most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var ids []string
+		a.forCompletion(cmd.Context(), func(ctx context.Context, s *session) error {
+			for d, err := range s.Queue(args[0]).Dead().List(ctx, pawl.DeadFilter{}) {
+				if err != nil || len(ids) == completionMost {
+					return err
+				}
+				if id := d.ID.String(); strings.HasPrefix(id, word) && !slices.Contains(args[1:], id) {
+					ids = append(ids, id+"\t"+described(d.Kind+": "+d.Error))
+				}
+			}
+			return nil
+		})
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completePrint offers the fingerprints of the queue that was given, with how many died so,
+// and of what.
+func (a *app) completePrint(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var prints []string
+	a.forCompletion(cmd.Context(), func(ctx context.Context, s *session) error {
+		groups, err := s.Queue(args[0]).Dead().Groups(ctx)
+		for _, g := range groups {
+			if strings.HasPrefix(g.Fingerprint, word) {
+				prints = append(prints, g.Fingerprint+"\t"+described(count(int64(g.Count))+" "+g.Kind+": "+g.Example))
+			}
+		}
+		return err
+	})
+	return prints, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// described is a description as a shell shows it, in one line.
+func described(text string) string {
+	return columns.Truncate(visible(text[:min(len(text), 1<<10)]), 60, "…")
 }

@@ -21,6 +21,7 @@ import (
 type session struct {
 	*pawl.Client
 	where string        // for people: the address and the namespace
+	addr  string        // the address alone
 	ahead time.Duration // of the server's clock before the machine's
 	clock func() time.Time
 }
@@ -54,7 +55,7 @@ func (a *app) with(ctx context.Context, do func(context.Context, *session) error
 	defer cancel()
 	ctx, stop := watch(ctx, rdb, a.flags.timeout)
 	defer stop()
-	s := &session{Client: client, where: fmt.Sprintf("%s, namespace %s", where, namespace), clock: a.now}
+	s := &session{Client: client, where: fmt.Sprintf("%s, namespace %s", where, namespace), addr: where, clock: a.now}
 	if s.ahead, err = clock(ctx, rdb, a.now); err == nil {
 		return a.lost(ctx, do(ctx, s), where)
 	}
@@ -86,7 +87,7 @@ func (a *app) lost(ctx context.Context, err error, where string) error {
 	}
 	text := err.Error()
 	if strings.Contains(text, "NOAUTH") || strings.Contains(text, "WRONGPASS") {
-		return &failure{exitAway, fmt.Errorf("cannot log in to Redis at %s: %w: give the user in the URL, and the password by REDIS_URL, PAWL_REDIS_PASSWORD or --password-file", where, err)}
+		return &failure{exitAway, fmt.Errorf("cannot log in to Redis at %s (%w); give the user in the URL, and the password by REDIS_URL, PAWL_REDIS_PASSWORD or --password-file", where, err)}
 	}
 	return &failure{exitAway, fmt.Errorf("cannot reach Redis at %s: %w", where, err)}
 }
@@ -226,13 +227,37 @@ func (a *app) hide(secrets ...string) {
 	}
 }
 
-// scrub takes the passwords out of a text: a server or a proxy that does not know AUTH
-// answers with its arguments.
-func (a *app) scrub(text string) string {
-	for _, secret := range a.secrets {
-		text = strings.ReplaceAll(text, secret, "***")
+// scrub takes the passwords out of what a server or the network said in an error: a server
+// or a proxy that does not know AUTH answers with its arguments. The words of this program
+// stay: a password may be one of them.
+func (a *app) scrub(text string, err error) string {
+	for _, said := range foreign(err) {
+		clean := said
+		for _, secret := range a.secrets {
+			clean = strings.ReplaceAll(clean, secret, "***")
+		}
+		text = strings.ReplaceAll(text, said, clean)
 	}
 	return text
+}
+
+// foreign are the texts in an error that are neither this program's nor pawl's.
+func foreign(err error) (said []string) {
+	switch err.(type) {
+	case nil:
+		return nil
+	case redis.Error, net.Error, *url.Error:
+		return []string{err.Error()}
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return foreign(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			said = append(said, foreign(one)...)
+		}
+	}
+	return said
 }
 
 // here are the words of this program for what pawl's errors advise a Go program to call.
@@ -247,5 +272,5 @@ var here = strings.NewReplacer(
 // plain is the text of an error, without the word that each part of pawl begins its own
 // with, and without passwords.
 func (a *app) plain(err error) string {
-	return a.scrub(strings.TrimPrefix(here.Replace(err.Error()), "pawl: "))
+	return strings.TrimPrefix(here.Replace(a.scrub(err.Error(), err)), "pawl: ")
 }

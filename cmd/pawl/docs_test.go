@@ -12,14 +12,15 @@ import (
 // The commands that the pages name are understood, as are those of the help.
 func TestTheCommandsOfThePagesParse(t *testing.T) {
 	t.Parallel()
-	for page, atLeast := range map[string]int{"../../docs/operations.md": 20, "../../README.md": 2} {
+	for page, atLeast := range map[string]int{"../../docs/operations.md": 20, "../../docs/dead-letters.md": 12, "../../README.md": 2} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
-		found := regexp.MustCompile("`pawl ([a-z][^`]*)`").FindAllStringSubmatch(string(text), -1)
+		found := regexp.MustCompile("(?m)`pawl ([a-z][^`]*)`|^ {4,}pawl ([a-z-]+(?: .*)?)$").FindAllStringSubmatch(string(text), -1)
 		require.GreaterOrEqual(t, len(found), atLeast, page)
 		for _, m := range found {
-			args := shellWords(strings.ReplaceAll(m[1], "<id>", someID))
-			t.Run(m[1], func(t *testing.T) {
+			line := m[1] + m[2] // in a sentence, or in a block
+			args := shellWords(strings.ReplaceAll(line, "<id>", someID))
+			t.Run(line, func(t *testing.T) {
 				t.Parallel()
 				got := call(t.Context(), args, env("REDIS_URL", "redis://127.0.0.1:1"))
 				require.Equal(t, exitAway, got.code, got.err)

@@ -32,9 +32,10 @@ const codesText = `  0  It was done.
      Nothing was sent.
   3  There is no such queue, job, dead job or schedule.
   4  Redis cannot be reached, does not answer in time, or refuses the login.
-  5  Refused, and nothing was changed: it was not confirmed (see --yes), or
-     the job or queue is in a state that does not allow it, or some dead jobs
-     stayed because other jobs hold their unique keys.
+  5  Refused: it was not confirmed (see --yes), and nothing was changed; or a
+     job or queue is in a state that does not allow it; or some dead jobs
+     stayed because other jobs hold their unique keys. Of several jobs the
+     others were done.
   6  It was done, and what it found is bad: check or doctor has something to
      report, or a redrive was stopped since its jobs died again.
   7  Not confirmed by Redis: the connection was lost after the command was

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,23 +196,65 @@ func (f *jobFilter) empty() bool {
 	return f.kind == "" && f.header.Key == "" && f.since.text == "" && f.until.text == "" && f.limit <= 0
 }
 
-// deadFilter is a pawl.DeadFilter by flags.
-type deadFilter struct {
-	kind, reason, text, fingerprint string
-	since, until                    when
-	limit                           limit
+// deaths is a flag with a number of deaths.
+type deaths int
+
+func (d *deaths) String() string {
+	if *d == 0 {
+		return "" // which the help shows as no default
+	}
+	return strconv.Itoa(int(*d))
+}
+func (d *deaths) Type() string { return "many" }
+
+// Set is one of pflag.Value.
+func (d *deaths) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is no number of deaths: give 1 or more, or 0 for never", text)
+	}
+	*d = deaths(n)
+	return nil
 }
 
-func (f *deadFilter) add(cmd *cobra.Command, usage string) {
+// print is a flag with the fingerprint of a group: what is none would match nothing, and
+// look as if nothing were dead.
+type print string
+
+var printPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+func (p *print) String() string { return string(*p) }
+func (p *print) Type() string   { return "fingerprint" }
+
+// Set is one of pflag.Value.
+func (p *print) Set(text string) error {
+	text = strings.ToLower(text)
+	if !printPattern.MatchString(text) {
+		return fmt.Errorf("%q is no fingerprint: it has 16 hex digits, as pawl dead groups shows it", text)
+	}
+	*p = print(text)
+	return nil
+}
+
+// deadFilter is a pawl.DeadFilter by flags.
+type deadFilter struct {
+	kind, reason, text string
+	fingerprint        print
+	since, until       when
+	limit              limit
+}
+
+func (f *deadFilter) add(a *app, cmd *cobra.Command, usage string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "kind", "", "of this `kind`")
 	flags.StringVar(&f.reason, "reason", "", "that died of this `reason`: "+strings.Join(reasons(), ", "))
 	flags.StringVar(&f.text, "error", "", "whose error has this `text` in it")
-	flags.StringVar(&f.fingerprint, "fingerprint", "", "of the group with this `fingerprint`; see: pawl dead groups")
+	flags.Var(&f.fingerprint, "fingerprint", "of the group with this fingerprint; see: pawl dead groups")
 	flags.Var(&f.since, "since", "that died at this time or later, or at most so long ago")
 	flags.Var(&f.until, "until", "that died before this time, or longer ago")
 	addLimit(cmd, &f.limit, usage)
 	complete(cmd, "reason", reasons()...)
+	_ = cmd.RegisterFlagCompletionFunc("fingerprint", a.completePrint)
 }
 
 func (f *deadFilter) filter(now time.Time) (pawl.DeadFilter, error) {
@@ -219,12 +262,24 @@ func (f *deadFilter) filter(now time.Time) (pawl.DeadFilter, error) {
 		return pawl.DeadFilter{}, usagef("there is no --reason %q: give %s", f.reason, strings.Join(reasons(), ", "))
 	}
 	since, until := f.since.time(now), f.until.time(now)
-	return pawl.DeadFilter{Kind: f.kind, Reason: pawl.DeadReason(f.reason), Error: f.text, Fingerprint: f.fingerprint,
+	return pawl.DeadFilter{Kind: f.kind, Reason: pawl.DeadReason(f.reason), Error: f.text, Fingerprint: string(f.fingerprint),
 		Since: since, Until: until, Limit: int(max(0, f.limit))}, checkSpan(since, until)
 }
 
-func (f *deadFilter) empty() bool {
-	return f.kind == "" && f.reason == "" && f.text == "" && f.fingerprint == "" && f.since.text == "" && f.until.text == "" && f.limit <= 0
+// chooses reports whether some dead jobs match and others do not, whatever the limit.
+func (f *deadFilter) chooses() bool {
+	return f.kind+f.reason+f.text+string(f.fingerprint)+f.since.text+f.until.text != ""
+}
+
+// check says which dead jobs are meant: those of filters, or all.
+func (f *deadFilter) check(all bool, ids string) error {
+	switch {
+	case all && f.chooses():
+		return usagef("--all means all dead jobs, and the filters only some: leave out one of them")
+	case !all && !f.chooses() && f.limit <= 0:
+		return usagef("which dead jobs? Give %sfilters, or --all", ids)
+	}
+	return nil
 }
 
 func reasons() (names []string) {

@@ -113,6 +113,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`"pid":\d+`), `"pid":<pid>`},
 	{regexp.MustCompile(`"build":"[^"]*"`), `"build":"<build>"`},
 	{regexp.MustCompile(`"host":"[^"]*"`), `"host":"<host>"`},
+	{regexp.MustCompile(`  [0-9a-f]{16}  `), "  <print.........>  "},
 	{regexp.MustCompile(`"fingerprint":"[0-9a-f]+"`), `"fingerprint":"<print>"`},
 	{regexp.MustCompile(`(?m)^build .*$`), "build  <build>"},
 }

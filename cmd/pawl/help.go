@@ -112,7 +112,7 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 			for _, name := range args {
 				below, _, err := cmd.Find([]string{name})
 				if err != nil || below == cmd {
-					return usagef("there is no command or topic %q; see: pawl help", strings.Join(args, " "))
+					return usagef("there is no command or topic %q%s; see: pawl help", strings.Join(args, " "), meant(cmd, name))
 				}
 				cmd = below
 			}

@@ -103,6 +103,21 @@ func TestAServerThatRepeatsThePasswordIsScrubbed(t *testing.T) {
 	requireNoSecret(t, got)
 }
 
+// A password that is a word of this program: only what the server said is redacted.
+func TestAPasswordThatIsAWordLeavesTheWordsAlone(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	proxy := redistest.NewProxy(t, s.Addr())
+	says := "WRONGPASS no such user-password pair: 'default' 'password'"
+	proxy.On("hello", 0, redistest.Refuse(says))
+	proxy.On("auth", 0, redistest.Refuse(says))
+	got := call(t.Context(), []string{"stats"}, env("REDIS_URL", "redis://"+proxy.Addr(), "PAWL_REDIS_PASSWORD", "password"))
+	require.Equal(t, exitAway, got.code)
+	require.Contains(t, got.err, "user-*** pair: 'default' '***'")
+	require.Contains(t, got.err, "give the user in the URL, and the password by REDIS_URL, PAWL_REDIS_PASSWORD or --password-file\n")
+	require.NotContains(t, got.err, ".:")
+}
+
 func TestAPasswordFileThatCannotBeUsedIsNamed(t *testing.T) {
 	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty")

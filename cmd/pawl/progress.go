@@ -13,6 +13,18 @@ import (
 // changes, elsewhere in a line now and then. done is how far, and may be nil: then only the
 // time is shown. It ends with stop.
 func (a *app) progress(ctx context.Context, what string, done func(context.Context) (string, error)) (stop func()) {
+	return a.paced(ctx, what, 0, done)
+}
+
+// wipe takes the line of a progress off a terminal, before something else is said.
+func (a *app) wipe() {
+	if a.errTerminal {
+		_, _ = fmt.Fprint(a.err, "\r\x1b[K")
+	}
+}
+
+// paced is progress of work that is known to last so long; 0 is not known.
+func (a *app) paced(ctx context.Context, what string, over time.Duration, done func(context.Context) (string, error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	every := a.lines
 	if a.errTerminal {
@@ -26,8 +38,8 @@ func (a *app) progress(ctx context.Context, what string, done func(context.Conte
 		for {
 			select {
 			case <-ctx.Done():
-				if shown && a.errTerminal {
-					_, _ = fmt.Fprint(a.err, "\r\x1b[K")
+				if shown {
+					a.wipe()
 				}
 				return
 			case <-tick.C:
@@ -41,7 +53,12 @@ func (a *app) progress(ctx context.Context, what string, done func(context.Conte
 				text = said + ", "
 			}
 			shown = true
-			text = fmt.Sprintf("%s: %s%s", visible(what), text, age(time.Since(begun)))
+			if over > 0 {
+				text += lasting(time.Since(begun)) + " of " + lasting(over)
+			} else {
+				text += age(time.Since(begun))
+			}
+			text = visible(what) + ": " + text
 			if a.errTerminal {
 				_, _ = fmt.Fprint(a.err, "\r"+text+"\x1b[K")
 			} else {

@@ -13,10 +13,10 @@ import (
 // exists is an error that names the queue if it was never used. What pawl answers of such a
 // queue is often zeros, which is right for a metric, and wrong for who has mistyped a name.
 // A walk of what died before 1970 asks, and is over at once.
-func exists(ctx context.Context, q *pawl.Queue) error {
+func (s *session) exists(ctx context.Context, q *pawl.Queue) error {
 	for _, err := range q.Dead().List(ctx, pawl.DeadFilter{Until: time.UnixMilli(1), Limit: 1}) {
 		if isMissing(err) {
-			err = notFoundf("there is no queue %s: it never had a job, a worker or a schedule, or was destroyed (pawl queues lists those there are)", q.Name())
+			err = notFoundf("there is no queue %s in Redis at %s: it never had a job, a worker or a schedule, or was destroyed; see --namespace, and pawl queues for those there are", q.Name(), s.where)
 		}
 		return err
 	}
@@ -24,9 +24,9 @@ func exists(ctx context.Context, q *pawl.Queue) error {
 }
 
 // orQueue is err, or that the queue does not exist if that is why something was not found.
-func orQueue(ctx context.Context, q *pawl.Queue, err error) error {
+func (s *session) orQueue(ctx context.Context, q *pawl.Queue, err error) error {
 	if isMissing(err) {
-		if missing := exists(ctx, q); isMissing(missing) {
+		if missing := s.exists(ctx, q); isMissing(missing) {
 			return missing
 		}
 	}
@@ -50,7 +50,7 @@ func (a *app) onJob(do func(context.Context, *session, *pawl.Queue, pawl.ID) err
 			return err
 		}
 		return a.onQueue(func(ctx context.Context, s *session, q *pawl.Queue) error {
-			return orQueue(ctx, q, do(ctx, s, q, ids[0]))
+			return s.orQueue(ctx, q, do(ctx, s, q, ids[0]))
 		})(cmd, args)
 	}
 }

@@ -70,6 +70,8 @@ func TestDeadJobsAreSentBackAndRemoved(t *testing.T) {
 		g.both("dead", "redrive", "emails", "@dead-1")
 		g.run("dead", "delete", "emails", "@dead-5", "@dead-6", "--yes", "--text")
 		g.run("dead", "delete", "emails", "@dead-7", "@dead-5", "--yes", "--json")
+		g.both("dead", "redrive", "emails", "--fingerprint", "5f1c0d3a9b7e2846", "--over", "1s")
+		g.both("dead", "purge", "emails", "--fingerprint", "5f1c0d3a9b7e2846", "--yes")
 		g.both("dead", "purge", "emails", "--all", "--dry-run")
 		g.both("dead", "purge", "emails", "--all")
 		g.run("dead", "purge", "emails", "--kind", "charge", "--limit", "1", "--yes", "--text")
@@ -210,8 +212,10 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 		require.Equal(t, map[int]bool{exitNotFound: true}, g.codes)
 		g.codes = map[int]bool{}
 		for _, line := range []string{"job emails 7", "job emails", "job", "job emails 7 8", "dead show emails 0-1", "jobs emails --state busy",
-			"jobs emails --since yesterday", "jobs emails --limit -1", "jobs emails --limit some", "dead list emails --reason bored", "dead redrive emails", "dead purge emails", "dead", "dead bury",
-			"stat", "stats --over 3", "stats --json --text", "stats --timeout 0s", "reschedule emails " + id, "pause emails --for -1h",
+			"jobs emails --since yesterday", "jobs emails --limit -1", "jobs emails --limit some", "dead list emails --reason bored", "dead redrive emails", "dead purge emails",
+			"dead list emails --fingerprint 5f1c0d3a", "dead purge emails --fingerprint xyz", "dead redrive emails --all --kind charge", "dead purge emails --all --reason crashed",
+			"dead", "dead bury",
+			"stat", "stast", "dead grups", "help sats", "stats --over 3", "dead redrive emails --stop-aftr 3", "dead redrive emails --all --stop-after -1", "stats --json --text", "stats --timeout 0s", "reschedule emails " + id, "pause emails --for -1h",
 			"jobs emails --since 1h --until 2h", "dead redrive emails --all " + id, "check", "help nothing"} {
 			g.run(words(line)...)
 		}

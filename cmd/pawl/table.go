@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -24,19 +26,21 @@ type table struct {
 	wide   int          // of the terminal; 0 is not known
 	rows   [][]string
 	widths []int
+	filled map[int]bool // columns that have something in a cell
+	gone   map[int]bool // columns that are left out
 	begun  bool
 }
 
 // newTable makes a table. A "#" before a name is a column of numbers, a "~" one that may
 // be cut.
 func (a *app) newTable(head ...string) *table {
-	t := &table{out: a.out, cut: map[int]int{}, right: map[int]bool{}, wide: a.width}
+	t := &table{out: a.out, cut: map[int]int{}, filled: map[int]bool{}, gone: map[int]bool{}, right: map[int]bool{}, wide: a.width}
 	for i, name := range head {
 		switch name[0] {
 		case '#':
 			t.right[i], name = true, name[1:]
 		case '~':
-			t.cut[i], name = 40, name[1:]
+			t.cut[i], name = max(40, a.width), name[1:]
 		}
 		t.head = append(t.head, name)
 		t.widths = append(t.widths, columns.StringWidth(name))
@@ -54,6 +58,7 @@ func (t *table) add(cells ...string) error {
 		if cell = visible(cell); short {
 			cell = columns.Truncate(cell, most, "…")
 		}
+		t.filled[i] = t.filled[i] || cell != ""
 		if cell == "" {
 			cell = "-"
 		}
@@ -64,11 +69,48 @@ func (t *table) add(cells ...string) error {
 	if len(t.rows) < tablePage {
 		return nil
 	}
-	return t.flush()
+	return t.write()
 }
 
-// flush writes the rows that were held back. A table without rows has no header either.
+// flush ends the table, and writes the rows that were held back. A table without rows has no
+// header either. If all of it is known, the columns of texts that are empty are left out.
 func (t *table) flush() error {
+	if !t.begun {
+		for i := range t.cut {
+			t.gone[i] = !t.filled[i]
+		}
+	}
+	return t.write()
+}
+
+// fit has the columns that may be cut share what a terminal has left for them: the short
+// ones are whole, and the others alike.
+func (t *table) fit() {
+	if t.wide <= 0 {
+		return
+	}
+	room, texts := t.wide, []int{}
+	for i, width := range t.widths {
+		if _, short := t.cut[i]; t.gone[i] {
+			continue
+		} else if short {
+			texts = append(texts, i)
+		} else {
+			room -= width
+		}
+		room -= 2 // between two columns
+	}
+	room += 2
+	slices.SortStableFunc(texts, func(a, b int) int { return cmp.Compare(t.widths[a], t.widths[b]) })
+	for n, i := range texts {
+		t.widths[i] = min(t.widths[i], max(8, room/(len(texts)-n)))
+		room -= t.widths[i]
+	}
+}
+
+// write writes the rows that were held back.
+func (t *table) write() error {
+	t.fit()
 	if len(t.rows) > 0 && !t.begun {
 		t.begun = true
 		t.rows = append([][]string{t.head}, t.rows...)
@@ -84,24 +126,22 @@ func (t *table) flush() error {
 
 func (t *table) line(row []string) string {
 	var b strings.Builder
-	used := 0
 	for i, cell := range row {
-		if i > 0 {
+		if t.gone[i] {
+			continue
+		}
+		if b.Len() > 0 {
 			b.WriteString("  ")
-			used += 2
 		}
-		room := t.widths[i]
-		_, short := t.cut[i]
-		if last := i == len(row)-1; last && short && t.wide > 0 {
-			cell = columns.Truncate(cell, max(8, t.wide-used), "…")
+		if _, short := t.cut[i]; short {
+			cell = columns.Truncate(cell, t.widths[i], "…")
 		}
-		space := strings.Repeat(" ", max(0, room-columns.StringWidth(cell)))
+		space := strings.Repeat(" ", max(0, t.widths[i]-columns.StringWidth(cell)))
 		if t.right[i] {
 			b.WriteString(space + cell)
 		} else {
 			b.WriteString(cell + space)
 		}
-		used += room
 	}
 	return strings.TrimRight(b.String(), " ")
 }

@@ -52,6 +52,18 @@ func age(d time.Duration) string {
 	return count(int64(d/(24*time.Hour))) + "d"
 }
 
+// lasting is how long something takes, to the second: 90s are 1m30s, and an hour is 1h.
+func lasting(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // ago is an age of a time that may not be known.
 func (s *session) ago(t time.Time) string {
 	if t.IsZero() {

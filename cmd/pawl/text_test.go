@@ -51,9 +51,33 @@ func TestLongCellsAreCut(t *testing.T) {
 	got, err = tableOf(30, []string{"NAME", "~TEXT"}, []string{"x", long})
 	require.NoError(t, err)
 	require.Equal(t, "NAME  TEXT\nx     abcdefghi abcdefghi abc…\n", got, "the last column ends with the terminal")
+	got, err = tableOf(120, []string{"NAME", "~TEXT"}, []string{"x", long})
+	require.NoError(t, err)
+	require.Equal(t, "NAME  TEXT\nx     "+strings.TrimRight(long, " ")+"\n", got, "a terminal wide enough shows it whole")
+	got, err = tableOf(60, []string{"NAME", "~KIND", "#N", "~TEXT"}, []string{"x", "short", "7", long})
+	require.NoError(t, err)
+	require.Equal(t, "NAME  KIND   N  TEXT\nx     short  7  "+long[:43]+"…\n", got, "what the short ones leave is for the long ones")
 	got, err = tableOf(30, []string{"NAME", "~TEXT"}, []string{"x", strings.Repeat("日", 30)})
 	require.NoError(t, err)
 	require.LessOrEqual(t, columns.StringWidth(strings.Split(got, "\n")[1]), 30)
+}
+
+// A column of texts that are all empty says nothing, and takes room from the others. One that
+// may yet have something, since not all rows are known, stays.
+func TestEmptyColumnsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	got, err := tableOf(0, []string{"A", "~ERROR", "B"}, []string{"1", "", ""}, []string{"2", "", "x"})
+	require.NoError(t, err)
+	require.Equal(t, "A  B\n1  -\n2  x\n", got)
+	rows := make([][]string, tablePage+1)
+	for i := range rows {
+		rows[i] = []string{"1", ""}
+	}
+	rows[tablePage][1] = "late"
+	got, err = tableOf(0, []string{"A", "~ERROR"}, rows...)
+	require.NoError(t, err)
+	require.Contains(t, got, "A  ERROR\n1  -\n")
+	require.Contains(t, got, "1  late\n")
 }
 
 // A long table is written as it comes: later pages may be wider.
