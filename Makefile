@@ -22,7 +22,7 @@ LIBRARY  := $(filter-out ./bench $(EXAMPLES),$(MODULES))
 
 # What CI runs, in this order; those with a + between them at the same time, as one
 # computes and the other waits.
-VERIFY := build fmt lint smoke serial+examples+companions quickstart fuzz peers library
+VERIFY := build fmt lint smoke serial+examples companions quickstart fuzz peers library
 
 TESTFLAGS ?= -timeout 30m
 BENCH     ?= .
@@ -56,9 +56,7 @@ test: ## test every module
 .PHONY: race
 race: library companions ## test all that is imported under the race detector, in random order
 
-# Many tests wait for a clock most of the time, so that more run at once than there are
-# processors.
-RACE := go test -race -parallel 4 -shuffle=on
+RACE := go test -race -shuffle=on
 
 .PHONY: library
 library: ## the part of race that is pawl itself

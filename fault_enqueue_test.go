@@ -146,8 +146,8 @@ func TestRefusalsThatPassAreWaitedOutAndSayNoJobWasMade(t *testing.T) {
 	} {
 		c.make()
 		var err error
-		for range 10 { // the deadline may find an attempt under way, or none made
-			_, err = q.Enqueue(within(t, 300*time.Millisecond), note{})
+		for i := range 10 { // the deadline may find an attempt under way, or none made
+			_, err = q.Enqueue(within(t, time.Duration(i+1)*300*time.Millisecond), note{})
 			if !errors.Is(err, pawl.ErrUnconfirmed) && strings.Contains(fmt.Sprint(err), c.word) {
 				break
 			}

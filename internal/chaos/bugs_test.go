@@ -132,7 +132,7 @@ func TestChaosCatchesPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds for each bug")
 	}
-	const tries = 5
+	const tries = 15
 	for i, bug := range plantedBugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
