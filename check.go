@@ -59,7 +59,7 @@ func (c *checker) walk() error {
 	}
 	k := &c.q.keys
 	return errors.Join(
-		c.uniques(uniques), c.marks(marks), c.schedules(),
+		c.uniques(uniques), c.marks(marks), c.schedules(), c.readable(node),
 		c.stream(node, k.jobs), c.stream(node, k.dead),
 		c.scan(k.held, func(cursor uint64) ([]string, uint64, error) {
 			return node.HScan(c.ctx, k.held, cursor, "", checkPage).Result()
@@ -87,6 +87,20 @@ func (c *checker) walk() error {
 			return node.ZScan(c.ctx, k.leases, cursor, "", checkPage).Result()
 		}),
 	)
+}
+
+// readable is the errors of keys in which nothing is to be found wrong but their types.
+func (c *checker) readable(node redis.Cmdable) error {
+	k := &c.q.keys
+	var errs []error
+	for key, read := range map[string]func(context.Context, string) *redis.IntCmd{
+		k.meta: node.HLen, k.minutes: node.HLen, k.wake: node.LLen, k.workers: node.ZCard, k.info: node.HLen,
+	} {
+		if err := read(c.ctx, key).Err(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // nodeOf is the server that holds the queue's slot, by a map of the slots that is

@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ type single struct{ N int }
 func (single) Kind() string { return "single" }
 
 func (single) JobOptions() []pawl.Option {
-	return []pawl.Option{pawl.Unique{Key: "one", OnDuplicate: pawl.RunLatestAfter}, pawl.Priority(3)}
+	return []pawl.Option{pawl.Unique{Key: "one", OnDuplicate: pawl.RunLatestAfter}, pawl.Priority(3), pawl.Idempotency{Key: "two"}}
 }
 
 func TestTheKeyOfAnotherQueueTakesThePlaceOfTheTypesOwn(t *testing.T) {
@@ -68,7 +69,36 @@ func TestTheKeyOfAnotherQueueTakesThePlaceOfTheTypesOwn(t *testing.T) {
 		for info, err := range other.List(t.Context(), pawl.StateReady, pawl.Filter{}) {
 			require.NoError(t, err)
 			require.Equal(t, 3, info.Priority, "the type's other options hold")
+			require.Equal(t, "two", info.Idempotency)
 		}
+	})
+}
+
+// docs/follow-ups.md, "One chain at a time".
+func TestAKeyIsPassedOnFromStepToStep(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		q, one := e.Queue("q"), pawl.Unique{Key: "chain"}
+		first, second := e.Worker("q", pawl.WorkerConfig{}), e.Worker("q", pawl.WorkerConfig{})
+		start := func() pawl.Enqueued {
+			got, err := q.Enqueue(t.Context(), note{1}, one, pawl.Then{Args: note{2}, Options: []pawl.Option{one, pawl.Delay(time.Hour)}})
+			require.NoError(t, err)
+			return got
+		}
+		require.False(t, start().Duplicate)
+		require.True(t, start().Duplicate, "the first step waits")
+		pawl.Handle(first, func(context.Context, *pawl.Job[note]) error { return nil })
+		e.Run(first, "done", 1)
+		step := start()
+		require.True(t, step.Duplicate, "the second one waits")
+		require.NoError(t, q.RunNow(t.Context(), step.ID))
+		pawl.Handle(second, func(context.Context, *pawl.Job[note]) error { return pawl.Permanent(errors.New("no")) })
+		e.Run(second, "dead", 1)
+		another := start()
+		require.False(t, another.Duplicate, "the second one is dead")
+		report, err := q.Dead().Redrive(t.Context(), step.ID)
+		require.NoError(t, err)
+		require.Equal(t, another.ID, report.Refused[0].Holder)
 	})
 }
 

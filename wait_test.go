@@ -169,3 +169,20 @@ func TestWaitForWhatIsNotThere(t *testing.T) {
 		require.Less(t, time.Since(began), 10*time.Second)
 	})
 }
+
+// Of a duplicate it is the job that is there which is waited for, as that was enqueued.
+func TestWaitForADuplicate(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		q, one := e.Queue("q"), pawl.Unique{Key: "k", For: time.Hour}
+		put(t, q, 1, one)
+		w := e.Worker("q", pawl.WorkerConfig{})
+		pawl.Handle(w, func(context.Context, *pawl.Job[note]) error { return nil })
+		e.Run(w, "done", 1)
+		again, err := q.Enqueue(t.Context(), note{2}, one, pawl.Retain(time.Hour))
+		require.NoError(t, err)
+		require.True(t, again.Duplicate)
+		_, err = q.Wait(t.Context(), again.ID)
+		require.ErrorIs(t, err, pawl.ErrNotFound)
+	})
+}
