@@ -59,9 +59,11 @@ func (f *flat) now(t *testing.T) (goroutines, connections int) {
 func (f *flat) still(t *testing.T) {
 	t.Helper()
 	var goroutines, connections int
+	defer func() {
+		t.Logf("%d goroutines and %d connections, before %d and %d", goroutines, connections, f.goroutines, f.connections)
+	}()
 	redistest.Eventually(t, fmt.Sprintf("as few goroutines (%d) and connections (%d) as before", f.goroutines, f.connections), func(context.Context) bool {
 		goroutines, connections = f.now(t)
 		return goroutines <= f.goroutines+2 && connections <= f.connections+2
 	})
-	t.Logf("%d goroutines and %d connections, before %d and %d", goroutines, connections, f.goroutines, f.connections)
 }

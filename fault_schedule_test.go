@@ -106,6 +106,7 @@ func TestAServerThatIsKilledOverTicks(t *testing.T) {
 				e.Start(e.process(t, "q", seen.handle))
 			}
 			require.NoError(t, q.Schedule(ctx, secondly(missed)))
+			first := only(t, q).Next // which may be missed: workers of other clients hear of it within 10 s
 			seen.await(t, 2)
 			s.Kill()
 			<-time.After(3500 * time.Millisecond)
@@ -127,7 +128,7 @@ func TestAServerThatIsKilledOverTicks(t *testing.T) {
 				seen.eachOnce(t)
 				require.Zero(t, info.Missed)
 			} else {
-				require.EqualValues(t, info.Last.Sub(all[0])/time.Second+1, info.Fired+info.Missed)
+				require.EqualValues(t, info.Last.Sub(first)/time.Second+1, info.Fired+info.Missed)
 				require.GreaterOrEqual(t, info.Missed, int64(1))
 			}
 		})

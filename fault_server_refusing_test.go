@@ -33,7 +33,7 @@ func requireRefused(t *testing.T, q *pawl.Queue, deadline time.Duration, word st
 // P3.
 func TestAServerThatLoadsSlowlyIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t, "--enable-debug-command", "yes", "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
+	s := redistest.Start(t, "--enable-debug-command", "yes", "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024")
 	f := behindProxy(t, s, 0)
 	w := f.Worker("q", pawl.WorkerConfig{Concurrency: 4, VisibilityTimeout: time.Second})
 	var handled runs
@@ -61,6 +61,7 @@ func TestAServerThatLoadsSlowlyIsWaitedFor(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "LOADING")
 	})
 	close(gate) // the outcomes are kept until it has loaded
+	require.NoError(t, f.Direct.ConfigSet(t.Context(), "key-load-delay", "0").Err())
 	redistest.Eventually(t, "it has loaded", func(ctx context.Context) bool {
 		info, _ := f.Direct.Info(ctx, "persistence").Result()
 		return strings.Contains(info, "\nloading:0")
