@@ -102,6 +102,7 @@ func (e *Env) Advance(d time.Duration) {
 	if d < 0 {
 		e.t.Fatalf("pawltest: Advance(%v): time does not go back", d)
 	}
+	e.change() // what the test has done is before what handlers do from here on, to the race detector too
 	time.Sleep(d)
 	synctest.Wait()
 }

@@ -47,6 +47,33 @@ func TestAdvanceMovesTheServersClockToo(t *testing.T) {
 	})
 }
 
+// What a test has read, a handler may write after Advance or a drain, without a lock.
+// The race detector tells.
+func TestATestAndItsHandlersNeedNoLock(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		pawltest.Run(t, func(t *testing.T, env *pawltest.Env) {
+			ran := 0
+			w := worker(t, env, pawl.WorkerConfig{}, func(context.Context, *pawl.Job[welcome]) error {
+				ran++
+				return nil
+			})
+			for i := range 10 {
+				enqueue(t, env, "emails", welcome{i}, pawl.Delay(time.Duration(i)*time.Minute+30*time.Second))
+			}
+			env.Start(w)
+			for i := range 10 {
+				require.Equal(t, i, ran)
+				env.Advance(time.Minute)
+				if i%3 == 0 {
+					env.DrainReady(w)
+				}
+			}
+			require.Equal(t, 10, ran)
+		})
+	}
+}
+
 // slowOnce is a hook that lets the next call wait.
 type slowOnce struct{ wait atomic.Int64 }
 
