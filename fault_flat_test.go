@@ -55,7 +55,9 @@ func (f *flat) now(t *testing.T) (goroutines, connections int) {
 }
 
 // still fails the test if it does not come down to what it was, or nearly so: a
-// renewal may be under way.
+// renewal may be under way, and the pool of go-redis keeps as many connections as were
+// once used together, by a worker's loop and its round trips, the renewal, the beat and
+// who enqueues.
 func (f *flat) still(t *testing.T) {
 	t.Helper()
 	var goroutines, connections int
@@ -64,6 +66,6 @@ func (f *flat) still(t *testing.T) {
 	}()
 	redistest.Eventually(t, fmt.Sprintf("as few goroutines (%d) and connections (%d) as before", f.goroutines, f.connections), func(context.Context) bool {
 		goroutines, connections = f.now(t)
-		return goroutines <= f.goroutines+2 && connections <= f.connections+2
+		return goroutines <= f.goroutines+2 && connections <= f.connections+8
 	})
 }

@@ -33,7 +33,7 @@ func requireRefused(t *testing.T, q *pawl.Queue, deadline time.Duration, word st
 // P3.
 func TestAServerThatLoadsSlowlyIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t, "--enable-debug-command", "yes", "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024")
+	s := redistest.Start(t, "--enable-debug-command", "yes", "--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024")
 	f := behindProxy(t, s, 0)
 	w := f.Worker("q", pawl.WorkerConfig{Concurrency: 4, VisibilityTimeout: time.Second})
 	var handled runs
@@ -50,7 +50,7 @@ func TestAServerThatLoadsSlowlyIsWaitedFor(t *testing.T) {
 	require.NoError(t, f.Direct.Save(t.Context()).Err())
 	s.RestartLoading()
 	down := time.Now()
-	requireRefused(t, f.Queue("q"), 300*time.Millisecond, "LOADING")
+	requireRefused(t, f.Queue("q"), time.Second, "LOADING")
 	waited := make(chan error, 1)
 	go func() {
 		_, err := f.Queue("q").Enqueue(within(t, 30*time.Second), note{20})
