@@ -207,7 +207,7 @@ func (f *feed) finish(out *outcome) {
 		}
 	}
 	if !out.run.slotless {
-		f.worker.slots.give(f.index, 1)
+		f.worker.slots.freed(f.index)
 	}
 	if rouse {
 		f.poke()

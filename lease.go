@@ -186,6 +186,7 @@ func (f *feed) parse(l *leaseCall) (jobs []leased, next time.Time, ok bool) {
 	if ms, err := strconv.ParseInt(text(1), 10, 64); err == nil && ms >= 0 {
 		next = clock.at.Add(time.Duration(min(ms, maxWait.Milliseconds())) * time.Millisecond)
 	}
+	jobs = make([]leased, 0, len(parts)/4)
 	for i := 3; i < len(parts); i += 4 {
 		job := leased{id: text(i), token: text(2), record: text(i + 1), sent: l.call.first, now: time.UnixMilli(now)}
 		if flags, rest, more := strings.Cut(text(i+3), " "); more {

@@ -188,6 +188,9 @@ func resolve(call, typ []Option) (settings, error) {
 
 // collect reads the options of one place.
 func collect(list []Option) (settings, error) {
+	if len(list) == 0 {
+		return settings{}, nil // most jobs have none, and what is below is allocated
+	}
 	var s settings
 	var errs []error
 	for i, o := range list {

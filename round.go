@@ -101,7 +101,7 @@ func (f *feed) group(t *track, v verb) *pendingCall {
 
 func (t *track) verbCall(v verb, p *pendingCall) *call {
 	k, l := &t.feed.q.keys, t.lanes[v]
-	c := &call{args: []any{l.next()}}
+	c := &call{args: append(make([]any, 0, 1+5*len(p.outs)), l.next())}
 	switch v {
 	case verbSettle:
 		c.script, c.keys = scriptSettle, []string{k.jobs, k.held, k.leases, k.runs, k.meta, k.minutes, l.key, k.due, k.wake}
@@ -118,6 +118,7 @@ func (t *track) verbCall(v verb, p *pendingCall) *call {
 		c.script, c.keys = scriptRelease, []string{k.leases, k.runs, k.meta, k.minutes, k.wake, l.key}
 	}
 	fixed := len(c.keys)
+	p.tokens = make([]string, 0, len(p.outs))
 	for _, out := range p.outs {
 		p.tokens = append(p.tokens, out.run.token)
 		c.args = append(c.args, out.run.id, out.run.token)
@@ -228,8 +229,9 @@ func (f *feed) apply(t *track, v verb, p *pendingCall) (news []func()) {
 		t.pending[v] = p
 		return nil
 	}
+	news = make([]func(), 0, len(p.outs))
 	if v == verbFinish {
-		news = f.tellAdded(p, marks, added)
+		news = append(news, f.tellAdded(p, marks, added)...)
 	}
 	for i, out := range p.outs {
 		switch {

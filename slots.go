@@ -137,6 +137,14 @@ func (s *slots) give(q, n int) {
 	s.notify(-1)
 }
 
+// freed is give of a run's slot, whose queue asks anyway when the outcome is sent.
+func (s *slots) freed(q int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.use(q, -1)
+	s.notify(q)
+}
+
 // unused is give for slots that no job was found for.
 func (s *slots) unused(q, n int) {
 	s.mu.Lock()

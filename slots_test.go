@@ -101,7 +101,8 @@ func TestNoSlotStaysFreeThatAQueueWaitsFor(t *testing.T) {
 			for range m.r.IntN(4) {
 				if q := m.r.IntN(len(m.asks)); m.running[q] > 0 {
 					m.running[q]--
-					m.s.give(q, 1)
+					m.s.freed(q)
+					m.asks[q] = true // when the outcome is sent
 				}
 			}
 			m.settle()
@@ -155,4 +156,22 @@ func TestASlotWakesFewOfManyThatWait(t *testing.T) {
 	s.give(0, 1)
 	require.Positive(t, woken)
 	require.LessOrEqual(t, woken, 2)
+}
+
+// The first job of a batch to end does not wake its queue, which waits for the others.
+func TestAQueueThatFreesASlotIsNotWokenByIt(t *testing.T) {
+	t.Parallel()
+	var woken []int
+	s := slots{total: 2}
+	for q := range 3 {
+		s.add(slotQueue{weight: 1, max: 2, wake: func() { woken = append(woken, q) }})
+	}
+	require.Equal(t, 2, s.take(0, 10))
+	s.freed(0)
+	require.Empty(t, woken)
+	require.Equal(t, 1, s.take(1, 1)+s.take(2, 1), "one slot is free")
+	woken = nil
+	s.freed(0)
+	require.NotContains(t, woken, 0)
+	require.NotEmpty(t, woken, "the others are")
 }

@@ -35,6 +35,7 @@ type waker struct {
 
 	mu      sync.Mutex
 	reading bool
+	rousing bool           // it waits until feeds have asked
 	listed  map[*feed]bool // whose lists are in the read that is under way, or was
 	closing bool
 	// interrupts under way, which close waits for: one that came after it had
@@ -64,13 +65,17 @@ func newWakers(w *Worker) {
 	}
 }
 
-// poke has loop look at its feeds again, now that f has asked for work. A read
-// that does not wait for f is ended, or f would not hear of its next job.
+// poke has loop look at its feeds again, now that f has asked for work: if there is
+// anything to see, for under load that is asked after each round trip. A read that does
+// not wait for f is ended, or f would not hear of its next job.
 func (k *waker) poke(f *feed) {
-	nudge(k.signal)
+	idle := f.idle()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.closing && k.reading && !k.listed[f] && f.idle() {
+	if idle || k.rousing {
+		nudge(k.signal)
+	}
+	if !k.closing && k.reading && !k.listed[f] && idle {
 		k.reading = false
 		k.interrupts.Go(k.interrupt) // the feed's loop must not wait for it
 	}
@@ -196,6 +201,8 @@ func (k *waker) outwait(read <-chan struct{}, block time.Duration, feeds []*feed
 // rouse has feeds ask for work and waits until those that have slots did, so
 // that the waker does not block on lists whose tokens they are about to remove.
 func (k *waker) rouse(stop <-chan struct{}, feeds ...*feed) {
+	k.setRousing(true)
+	defer k.setRousing(false)
 	answers := map[*feed]int{}
 	for _, f := range feeds {
 		free := f.worker.slots.free(f.index)
@@ -216,6 +223,12 @@ func (k *waker) rouse(stop <-chan struct{}, feeds ...*feed) {
 			}
 		}
 	}
+}
+
+func (k *waker) setRousing(is bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rousing = is
 }
 
 func (k *waker) sleep(stop <-chan struct{}, d time.Duration) {
