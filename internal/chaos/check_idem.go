@@ -38,9 +38,12 @@ func (c *checker) skippable(j *job) bool {
 	})
 }
 
-// waitedBetween tells whether a job was put back between two runs because its key
-// was in use.
-func (j *job) waitedBetween(a, b *run) bool {
+// waitedBetween tells whether a job may have been put back between two runs because its
+// key was in use. Who did so may have been killed before it could say so.
+func (c *checker) waitedBetween(j *job, a, b *run) bool {
+	if j.enqueue != nil && j.enqueue.invoke.Idem != "" && c.cutBetween(a.leasedAt(), b.leasedAt()+patience) {
+		return true
+	}
 	return slices.ContainsFunc(j.loose, func(e Event) bool {
 		return e.Op == Snooze && e.Run > a.start.Run && e.Run < b.start.Run
 	})

@@ -43,6 +43,12 @@ func TestWhatMayBeRightPasses(t *testing.T) {
 			p.run(f, "f", 31_100, 31_110, "w2", 1, "done", Done, Event{Redrives: 1, Due: 31_090})
 			p.add(34_025, "w1", Lost, Event{Job: f, Run: (epoch + 30_010) * 1000})
 		},
+		"a job waits for its idempotency key once more, and who put it back was killed": func(p *past) {
+			f := p.enqueue(1700, "f", Event{Idem: "i", Keep: 300})
+			p.run(f, "f", 1710, 1720, "w1", 1, "retry", Retry, Event{Due: 1700, Delay: 60})
+			p.add(1780, "runner", Fault, Event{Class: "kill", Ref: "w4"})
+			p.run(f, "f", 2900, 2910, "w1", 2, "done", Done, Event{Due: 2890})
+		},
 		"nothing waits after the faults": func(p *past) {
 			p.add(1700, "runner", Fault, Event{Class: Healed})
 			p.run(p.enqueue(9000, "f", Event{}), "f", 9010, 9020, "w1", 1, "done", Done, Event{})

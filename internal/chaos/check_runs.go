@@ -143,7 +143,7 @@ func (c *checker) progress(j *job, a, b *run, end *Event) {
 	if early := a.effect.At + end.Delay - b.start.Due; early > 0 {
 		c.report(RetryLaw, j, "is due %d ms before its delay of %d is over", early, end.Delay)
 	}
-	if late := b.start.Due - end.At - end.Delay - fuzz; late > 0 && !j.waitedBetween(a, b) {
+	if late := b.start.Due - end.At - end.Delay - fuzz; late > 0 && !c.waitedBetween(j, a, b) {
 		c.report(RetryLaw, j, "is due %d ms after its delay of %d was over", late, end.Delay)
 	}
 }
