@@ -71,8 +71,8 @@ func (a *app) deadGroupsCommand() *cobra.Command {
 		Long: `Sorts the dead jobs of a queue by kind and kind of error, the largest group first:
 numbers, ids, times and addresses in the text do not split a group. REASON is that of
 all of a group, or "several". FINGERPRINT is for the filter of the other commands.
-FIRST and LAST are its oldest and its newest death. EXAMPLE is the error of one of
-them, cut to the window: --json has it whole. It reads every post-mortem, in pages.`,
+FIRST and LAST are its oldest and its newest death. EXAMPLE is the error of the
+newest, cut to the window: --json has it whole. It reads every post-mortem, in pages.`,
 		Example: `pawl dead groups emails
 pawl dead groups emails --json | jq -r 'select(.count > 100) | .fingerprint'`,
 		Args:              arguments("queue"),
