@@ -31,9 +31,10 @@ func (a *app) deadListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list <queue>",
 		Short: "the dead jobs of a queue",
-		Long: `Lists dead jobs in the order of their deaths. All filters must match. Only --since
-and --until narrow what is read: the others are looked at job by job, in pages.
-That nothing matches is no error: it is said on standard error.`,
+		Long: `Lists dead jobs in the order of their deaths, the oldest first; --since 10m has the
+newest. All filters must match. Only --since and --until narrow what is read: the
+others are looked at job by job, in pages. That nothing matches is no error: it is
+said on standard error.`,
 		Example: `pawl dead list emails
 pawl dead list emails --reason crashed --since 1h
 pawl dead list emails --error "connection refused" --json | jq -r .id`,
@@ -70,7 +71,8 @@ func (a *app) deadGroupsCommand() *cobra.Command {
 		Long: `Sorts the dead jobs of a queue by kind and kind of error, the largest group first:
 numbers, ids, times and addresses in the text do not split a group. REASON is that of
 all of a group, or "several". FINGERPRINT is for the filter of the other commands.
-It reads every post-mortem, in pages.`,
+FIRST and LAST are its oldest and its newest death. EXAMPLE is the error of the
+newest, cut to the window: --json has it whole. It reads every post-mortem, in pages.`,
 		Example: `pawl dead groups emails
 pawl dead groups emails --json | jq -r 'select(.count > 100) | .fingerprint'`,
 		Args:              arguments("queue"),
@@ -117,13 +119,17 @@ func (a *app) deadShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show <queue> <id>",
 		Short: "the post-mortem of a job",
-		Long: `Shows why a job died: the reason, its last errors, the stack of a panic, the worker
-that buried it, and what the job carried.`,
+		Long: `Shows why a job died: the reason, the stack of a panic, the worker that buried it,
+what the job carried, and its last failed attempts: when, how long it ran, and the
+error. After a redrive attempts count from 1 again; those before it are still listed.`,
 		Example:           `pawl dead show emails 01977420-dc7b-71c8-8001-23456789abcd`,
 		Args:              arguments("queue id"),
 		ValidArgsFunction: a.completeDead(1),
 		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
 			d, err := q.Dead().Get(ctx, id)
+			if errors.Is(err, pawl.ErrNotFound) {
+				return notFoundf("%s is not dead, or there is no such job in queue %s; pawl job says where it is", id, q.Name())
+			}
 			if err != nil {
 				return err
 			}

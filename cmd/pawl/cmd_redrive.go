@@ -221,7 +221,7 @@ func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, fa
 		}
 		l.Refused = append(l.Refused, line)
 	}
-	err := a.tell(l, func() error { return a.redriveText(how, r) })
+	err := a.tell(l, func() error { return a.redriveText(how, r, l.Complete) })
 	switch {
 	case err != nil:
 		return err
@@ -246,7 +246,7 @@ func refusedHint(q *pawl.Queue) string {
 	return fmt.Sprintf("see what that one is: pawl job %s HOLDER; then delete the dead one, or redrive it when the other has ended", q.Name())
 }
 
-func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport) error {
+func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, complete bool) error {
 	text := some(r.Moved, "job") + " moved"
 	if how.DryRun {
 		text = some(r.Matched-len(r.Refused), "job") + " would be moved"
@@ -254,13 +254,13 @@ func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport) error {
 	if len(r.Refused) > 0 {
 		text += ", " + count(int64(len(r.Refused))) + " refused"
 	}
-	if how.StopAfter > 0 {
+	if how.StopAfter > 0 && !how.DryRun {
 		text += fmt.Sprintf(", %s died again", count(int64(r.DiedAgain)))
 	}
 	if r.Stopped {
 		text += ": stopped, the rest is dead still"
 	}
-	if how.Over > 0 && !how.DryRun {
+	if how.Over > 0 && !how.DryRun && complete && r.Matched > 0 { // one that ended early did not last so long
 		text += " (over " + lasting(how.Over) + ")"
 	}
 	if _, err := fmt.Fprintln(a.out, text); err != nil || len(r.Refused) == 0 {

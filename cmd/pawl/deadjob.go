@@ -27,7 +27,7 @@ func (a *app) showDead(s *session, d pawl.DeadJob) error {
 	content(&f, &d.RawJob)
 	f.text("error", d.Error)
 	for _, e := range d.Errors {
-		f.text(fmt.Sprintf("attempt %d", e.Attempt), fmt.Sprintf("%s, after %v: %s", s.ago(e.At), e.Took.Round(time.Millisecond), e.Error))
+		f.text(fmt.Sprintf("attempt %d", e.Attempt), fmt.Sprintf("%s, ran %v: %s", s.ago(e.At), e.Took.Round(time.Millisecond), e.Error))
 	}
 	f.text("stack", d.Stack)
 	return f.write(a.out)

@@ -105,7 +105,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`), pad("<time>", 24)},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`), pad("<time>", 20)},
 	{regexp.MustCompile(`_seconds":[0-9.e+-]+`), `_seconds":<seconds>`},
-	{regexp.MustCompile(`after [0-9.]+(ms|s|µs)`), "after <took>"},
+	{regexp.MustCompile(`ran [0-9.]+(ms|s|µs)`), "ran <took>"},
 	{regexp.MustCompile(`\b\d/4\b`), "0/4"},
 	{regexp.MustCompile(`"concurrency":4,"running":\d`), `"concurrency":4,"running":<busy>`},
 	{regexp.MustCompile(`(Redis|Valkey) \d+\.\d+\.\d+`), "Redis <version>"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"strings"
@@ -62,7 +63,7 @@ func TestARedriveThatRedisLeavesSaysWhatWasMoved(t *testing.T) {
 	}
 	got := call(t.Context(), words("dead redrive emails --all --over 300ms --timeout 500ms --text"), env("REDIS_URL", "redis://"+proxy.Addr()))
 	require.Equal(t, exitAway, got.code, got.err)
-	require.Equal(t, "1 job moved (over 0s)\n", got.out)
+	require.Equal(t, "1 job moved\n", got.out)
 	require.Contains(t, got.err, "pawl: no answer from Redis at "+proxy.Addr()+" within 500ms: what was moved is moved, the others are dead still, and the same command goes on\n")
 	rest := r.pawl(words("dead redrive emails --all --text"))
 	require.Zero(t, rest.code, rest.err)
@@ -143,4 +144,28 @@ func TestDeadJobsAreCompleted(t *testing.T) {
 	}
 	require.Equal(t, 2, strings.Count(ask("dead", "delete", "emails", first, ""), "charge"), "not one that was given")
 	require.Equal(t, ":4\n", ask("dead", "show", "emails", first, ""))
+}
+
+// What is said at the end is true of a redrive that ended early too.
+func TestTheEndOfARedriveIsSaidAsItWas(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		want     string
+		how      pawl.Redrive
+		report   pawl.RedriveReport
+		complete bool
+	}{
+		{"2 jobs moved (over 10m)\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{Matched: 2, Moved: 2}, true},
+		{"1 job moved\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{Matched: 1, Moved: 1}, false},
+		{"0 jobs moved\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{}, true},
+		{"2 jobs moved, 2 died again: stopped, the rest is dead still\n", pawl.Redrive{Over: 10 * time.Minute, StopAfter: 2},
+			pawl.RedriveReport{Matched: 2, Moved: 2, DiedAgain: 2, Stopped: true}, false},
+		{"2 jobs would be moved\n", pawl.Redrive{Over: time.Minute, StopAfter: 2, DryRun: true}, pawl.RedriveReport{Matched: 2}, true},
+	} {
+		var out strings.Builder
+		a := &app{out: bufio.NewWriter(&out)}
+		require.NoError(t, a.redriveText(test.how, test.report, test.complete))
+		require.NoError(t, a.out.Flush())
+		require.Equal(t, test.want, out.String())
+	}
 }
