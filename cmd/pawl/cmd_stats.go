@@ -92,7 +92,10 @@ func (a *app) again(ctx context.Context, every time.Duration, show func() error)
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			return nil
 		}
-		if err := errors.Join(err, a.out.Flush()); err != nil {
+		if !errors.Is(err, errOutput) { // which Flush would say again
+			err = errors.Join(err, a.out.Flush())
+		}
+		if err != nil {
 			return err
 		}
 		select {

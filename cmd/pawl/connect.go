@@ -253,6 +253,10 @@ func foreign(err error) (said []string) {
 		for _, one := range e.Unwrap() {
 			said = append(said, foreign(one)...)
 		}
+	default:
+		if text := err.Error(); strings.HasPrefix(text, unread) { // go-redis shows a reply that it cannot read
+			return []string{text}
+		}
 	}
 	return said
 }

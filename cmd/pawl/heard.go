@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"net"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -32,7 +34,7 @@ func listen(rdb redis.UniversalClient, secrets []string) *heard {
 
 func (h *heard) note(err error) {
 	for _, text := range foreign(err) {
-		if !slices.ContainsFunc(h.secrets, func(secret string) bool { return strings.Contains(text, secret) }) {
+		if redact(text, h.secrets) == text {
 			continue
 		}
 		h.mu.Lock()
@@ -53,13 +55,47 @@ func (h *heard) scrub(text string) string {
 	return text
 }
 
-// redact is a text without secrets.
+// redact is a text without secrets. A reply that go-redis could not read is in quotes, with
+// escapes, and cut after 100 bytes: a part of a password may be its end. So its first word
+// is all that is kept, which tells an HTTP server from another.
 func redact(text string, secrets []string) string {
+	if len(secrets) == 0 {
+		return text
+	}
+	if strings.HasPrefix(text, unread) {
+		text = quoted.ReplaceAllStringFunc(text, func(reply string) string {
+			raw, err := strconv.Unquote(reply)
+			if err != nil {
+				return `"…"`
+			}
+			word, _, more := strings.Cut(raw, " ")
+			for _, secret := range secrets {
+				if prefix, _, _ := strings.Cut(secret, " "); more && strings.Contains(word, prefix) {
+					return `"…"` // the password has a space
+				}
+				word = strings.ReplaceAll(word, secret, "***")
+			}
+			if len(word) > longestWord {
+				return `"…"`
+			}
+			if more {
+				word += " …"
+			}
+			return strconv.Quote(word)
+		})
+	}
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
 	return text
 }
+
+const (
+	unread      = "redis: " // what go-redis's own errors begin with
+	longestWord = 20        // of a reply that could not be read
+)
+
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // DialHook is one of redis.Hook.
 func (h *heard) DialHook(next redis.DialHook) redis.DialHook {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"syscall"
@@ -26,6 +27,9 @@ func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
 	q := r.client.Queue("emails")
 	_, err := q.EnqueueRaw(t.Context(), "k", make([]byte, 200<<10))
 	require.NoError(t, err)
+	for i := range 300 { // more than is written at once
+		require.NoError(t, r.rdb.SAdd(t.Context(), "pawl:queues", fmt.Sprint("queue", i)).Err())
+	}
 	for _, line := range []string{"queues", "stats", "stats --watch", "jobs emails", "pause emails", "help"} {
 		got := r.pawl(words(line), func(w *world) { w.out = io.Writer(full{}) })
 		require.Equal(t, exitFailed, got.code, line)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,6 +102,53 @@ func TestAServerThatRepeatsThePasswordIsScrubbed(t *testing.T) {
 	require.Equal(t, exitAway, got.code)
 	require.Contains(t, got.err, "'AUTH' '***'")
 	requireNoSecret(t, got)
+}
+
+// go-redis quotes a reply that it cannot read, escaped and cut after 100 bytes: so a part of
+// a password may be there, or one that looks different.
+func TestAReplyThatIsNoneShowsNoPassword(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"?", ":", "$", "+", "_", "#", "(", "="} {
+		for _, word := range []string{"s3cr3t-w0rd", `s3cr3t"\w0rd`, "s3cr3t \tw0rd", "+s3cr3t", strings.Repeat("s3cr3t", 20), " s3cr3t"} {
+			for _, says := range []string{first + "what is AUTH " + word, first + word, strings.Repeat(first, 95) + word, first + " AUTH '" + word + "'"} {
+				got := call(t.Context(), []string{"stats", "--timeout", "1s"}, env("REDIS_URL", "redis://"+parrot(t, says), "PAWL_REDIS_PASSWORD", word))
+				require.Equal(t, exitAway, got.code, got.err)
+				require.NotContains(t, got.out+got.err, "s3c", says)
+			}
+		}
+	}
+	got := call(t.Context(), []string{"stats"}, env("REDIS_URL", "redis://"+parrot(t, "HTTP/1.1 400 Bad Request"), "PAWL_REDIS_PASSWORD", secret))
+	require.Contains(t, got.err, `can't parse map reply: "HTTP/1.1 …"`)
+	got = call(t.Context(), []string{"stats"}, env("REDIS_URL", "redis://"+parrot(t, "HTTP/1.1 400 Bad Request")))
+	require.Contains(t, got.err, `"HTTP/1.1 400 Bad Request"`, "there is no password")
+}
+
+// parrot is a server that answers whatever it is asked with one line.
+func parrot(t *testing.T, line string) (addr string) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				for asked := make([]byte, 4096); ; {
+					if _, err := conn.Read(asked); err != nil {
+						return
+					}
+					if _, err := conn.Write([]byte(line + "\r\n")); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
 }
 
 // What doctor was refused is a part of its findings.
