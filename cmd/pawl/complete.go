@@ -63,7 +63,8 @@ func (a *app) completeQueue(cmd *cobra.Command, args []string, _ string) ([]stri
 	a.forCompletion(cmd.Context(), func(ctx context.Context, s *session) error {
 		all, err := s.Queues(ctx)
 		for _, name := range all {
-			if queueName.MatchString(name) {
+			// One that begins with a dash would be a flag: "destroy --yes" asks nothing.
+			if queueName.MatchString(name) && !strings.HasPrefix(name, "-") {
 				names = append(names, name)
 			}
 		}

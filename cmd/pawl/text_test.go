@@ -167,7 +167,7 @@ func TestCompletion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.enqueue("emails", "welcome", "{}")
-	require.NoError(t, r.rdb.SAdd(t.Context(), "pawl:queues", "x"+evil).Err())
+	require.NoError(t, r.rdb.SAdd(t.Context(), "pawl:queues", "x"+evil, "--yes", "-y").Err())
 	for line, want := range map[string]string{
 		"stats|": "emails\n:4\n", "dead|redrive|": "emails\n:4\n", "stats|emails|": ":4\n",
 		"jobs|emails|--state|": "ready\ndelayed\nrunning\nparked\ndead\ndone\n:4\n", "purge|emails|--state|": "ready\ndelayed\nparked\ndead\ndone\n:4\n",
