@@ -30,6 +30,7 @@ pawl pause emails`,
 		}
 		st, err := q.Stats(ctx) // the end, by the server's clock
 		if err != nil {
+			a.warn(fmt.Errorf("queue %s has been paused; what follows is of the look at it since", q.Name()))
 			return err
 		}
 		return a.tell(pauseLine{q.Name(), st.Paused, moment(st.PausedUntil)}, func() error {

@@ -53,6 +53,24 @@ func TestStatsHaveWhatCouldBeLookedAt(t *testing.T) {
 	require.NotContains(t, got.out, "\nb ")
 }
 
+// Who reads only that it failed would think that the jobs go on.
+func TestAPauseAfterWhichNothingCanBeToldIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.client.Queue("emails")
+	_, err := q.EnqueueRaw(t.Context(), "k", []byte("1"))
+	require.NoError(t, err)
+	require.NoError(t, r.rdb.Set(t.Context(), "pawl:{emails}:prio", "x", 0).Err())
+	got := r.pawl(words("pause emails"))
+	require.Equal(t, exitFailed, got.code)
+	require.Contains(t, got.err, "pawl: queue emails has been paused; ")
+	require.Contains(t, got.err, "\npawl: stats emails: WRONGTYPE")
+	require.NoError(t, r.rdb.Del(t.Context(), "pawl:{emails}:prio").Err())
+	st, err := q.Stats(t.Context())
+	require.NoError(t, err)
+	require.True(t, st.Paused)
+}
+
 // A pause that is over before it is told of is not one without an end.
 func TestAPauseThatIsOverIsNoneWithoutAnEnd(t *testing.T) {
 	t.Parallel()
