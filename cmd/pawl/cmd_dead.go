@@ -126,10 +126,7 @@ error. After a redrive attempts count from 1 again; those before it are still li
 		Args:              arguments("queue id"),
 		ValidArgsFunction: a.completeDead(1),
 		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
-			d, err := q.Dead().Get(ctx, id)
-			if errors.Is(err, pawl.ErrNotFound) {
-				return notFoundf("%s is not dead, or there is no such job in queue %s; pawl job says where it is", id, q.Name())
-			}
+			d, err := getDead(ctx, q, id)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ const takenFilters = "at most so many, the oldest deaths first"
 func (a *app) deadRedriveCommand() *cobra.Command {
 	var f deadFilter
 	var how pawl.Redrive
+	var mend repairFlags
 	all := false
 	cmd := &cobra.Command{
 		Use:   "redrive <queue> [id...]",
@@ -37,11 +38,16 @@ While the queue is paused, or no worker serves it, what is sent back waits, whic
 said on standard error. The deaths that are shown on the way are all that the queue
 has had since, those of other jobs too. The exit code of a redrive that --stop-after
 ended is 6. Ctrl-C ends the command: what was moved is moved, the rest is dead still,
-and the same command goes on.`,
+and the same command goes on.
+
+--payload-file sends one job back with a repaired payload. The one of before is said,
+and not kept. Whether the new one is JSON is checked, whether it fits the handler is
+not; --raw takes any bytes. All else stays, kind and idempotency key too.`,
 		Example: `pawl dead redrive emails 01977420-dc7b-71c8-8001-23456789abcd
 pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --dry-run
 pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --over 10m --stop-after 20
-pawl dead redrive emails --all --limit 10`,
+pawl dead redrive emails --all --limit 10
+pawl dead redrive emails 01977420-dc7b-71c8-8001-23456789abcd --payload-file - < job`,
 		Args:              arguments("queue [id...]"),
 		ValidArgsFunction: a.completeDead(0),
 	}
@@ -50,10 +56,16 @@ pawl dead redrive emails --all --limit 10`,
 	cmd.Flags().BoolVar(&how.DryRun, "dry-run", false, "change nothing: say what would be done")
 	cmd.Flags().Var((*span)(&how.Over), "over", "spread them evenly over this time")
 	cmd.Flags().Var((*deaths)(&how.StopAfter), "stop-after", "end once so many of them died again; 0: never")
+	mend.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ids, err := parseIDs(args[1:])
+		repairs, payload := cmd.Flags().Changed("payload-file"), []byte(nil)
 		switch {
 		case err != nil:
+		case repairs:
+			payload, err = mend.payload(a, ids, all || f.chooses() || f.limit >= 0 || how != pawl.Redrive{DryRun: how.DryRun})
+		case mend.raw:
+			return usagef("--raw is of a repaired payload: give --payload-file")
 		case len(ids) > 0 && (all || f.chooses() || f.limit >= 0 || how != pawl.Redrive{}):
 			return usagef("ids are redriven as they are: leave out the filters, --all, --dry-run, --over and --stop-after")
 		case len(ids) == 0:
@@ -64,6 +76,9 @@ pawl dead redrive emails --all --limit 10`,
 		}
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
+			if repairs {
+				return a.repair(ctx, s, q, ids[0], payload, how.DryRun)
+			}
 			if len(ids) > 0 {
 				st, err := q.Stats(ctx)
 				if err != nil {
