@@ -45,6 +45,7 @@ pawl dead list emails --error "connection refused" --json | jq -r .id`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			show := newShowing(a, f.limit, "dead job")
+			show.which = "the oldest " // and who looks for what goes on now looks for the newest
 			f.limit = 0
 			filter, err := f.filter(s.now())
 			if err != nil {
