@@ -91,7 +91,7 @@ pawl dead redrive emails 01977420-dc7b-71c8-8001-23456789abcd --payload-file - <
 				if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
 					err = a.cutShort(ctx, s, err)
 				}
-				return a.redriven(q, how, report, s.orQueue(ctx, q, err))
+				return a.redriven(q, how, report, 0, s.orQueue(ctx, q, err))
 			}
 			return a.redriveAll(ctx, s, q, f, how)
 		})
@@ -112,7 +112,7 @@ func (a *app) redriveAll(ctx context.Context, s *session, q *pawl.Queue, f deadF
 		stop := a.progress(ctx, "reading the dead jobs of "+q.Name(), nil)
 		report, err := q.Dead().RedriveAll(ctx, filter, how)
 		stop()
-		return a.redriven(q, how, report, s.orQueue(ctx, q, err))
+		return a.redriven(q, how, report, 0, s.orQueue(ctx, q, err))
 	}
 	total, err := a.toRedrive(ctx, q, filter, f.chooses(), how, before)
 	if err != nil {
@@ -134,7 +134,7 @@ func (a *app) redriveAll(ctx context.Context, s *session, q *pawl.Queue, f deadF
 	if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
 		err = a.cutShort(ctx, s, err)
 	}
-	return a.redriven(q, how, report, s.orQueue(ctx, q, err))
+	return a.redriven(q, how, report, total, s.orQueue(ctx, q, err))
 }
 
 // toRedrive is how many will be tried, as far as is known before. Those that match a filter
@@ -221,8 +221,9 @@ type refusedLine struct {
 	Error  *string `json:"error"`
 }
 
-// redriven says what a redrive has done, also if it was cut short.
-func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, failed error) error {
+// redriven says what a redrive has done, also if it was cut short. total is how many were to
+// be tried, or 0 if that does not matter.
+func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, total int64, failed error) error {
 	// Of a wrong queue or filter there is nothing to say but the error.
 	if failed != nil && r.Matched == 0 && !errors.Is(failed, errInterrupted) {
 		return failed
@@ -236,7 +237,7 @@ func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, fa
 		}
 		l.Refused = append(l.Refused, line)
 	}
-	err := a.tell(l, func() error { return a.redriveText(how, r, l.Complete) })
+	err := a.tell(l, func() error { return a.redriveText(how, r, total, l.Complete) })
 	switch {
 	case err != nil:
 		return err
@@ -261,7 +262,7 @@ func refusedHint(q *pawl.Queue) string {
 	return fmt.Sprintf("see what that one is: pawl job %s HOLDER; then delete the dead one, or redrive it when the other has ended", q.Name())
 }
 
-func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, complete bool) error {
+func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, total int64, complete bool) error {
 	text := some(r.Moved, "job") + " moved"
 	if how.DryRun {
 		text = some(r.Matched-len(r.Refused), "job") + " would be moved"
@@ -272,8 +273,10 @@ func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, complete bool)
 	if how.StopAfter > 0 && !how.DryRun {
 		text += fmt.Sprintf(", %s died again", count(int64(r.DiedAgain)))
 	}
-	if r.Stopped {
-		text += ": stopped, the rest is dead still"
+	if rest := total - int64(r.Matched); r.Stopped && rest > 0 {
+		text += ": stopped, the rest (" + count(rest) + ") is dead still"
+	} else if r.Stopped {
+		text += ": stopped"
 	}
 	if how.Over > 0 && !how.DryRun && complete && r.Matched > 0 { // one that ended early did not last so long
 		text += " (over " + lasting(how.Over) + ")"
