@@ -284,7 +284,7 @@ func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, total int64, c
 	if _, err := fmt.Fprintln(a.out, text); err != nil || len(r.Refused) == 0 {
 		return err
 	}
-	t := a.newTable("REFUSED", "HOLDER OF ITS UNIQUE KEY", "~ERROR")
+	t := a.newTable("REFUSED", "HOLDER OF ITS UNIQUE KEY", "+ERROR")
 	for _, no := range r.Refused {
 		holder, problem := "", ""
 		if id := idText(no.Holder); id != nil {
