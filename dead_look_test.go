@@ -90,6 +90,28 @@ func TestAFilterThatMatchesNothingIsNoError(t *testing.T) {
 	})
 }
 
+// What is no fingerprint matches nothing, which would look as if nothing were dead.
+func TestWhatIsNoFingerprintIsAnError(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, e *env) {
+		die(t, e, 1)
+		d, ctx := e.Queue("mail").Dead(), t.Context()
+		for _, text := range []string{" ", "x", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "0123456789abcdeg", "0123456789abcdef\n", "failure in mail"} {
+			f := pawl.DeadFilter{Fingerprint: text}
+			errs := map[string]error{}
+			for _, errs["list"] = range d.List(ctx, f) {
+			}
+			_, errs["purge"] = d.Purge(ctx, f)
+			_, errs["redrive"] = d.RedriveAll(ctx, f, pawl.Redrive{})
+			_, errs["dry run"] = d.RedriveAll(ctx, f, pawl.Redrive{DryRun: true})
+			for call, err := range errs {
+				require.ErrorIs(t, err, pawl.ErrInvalid, "%s by %q", call, text)
+				require.ErrorContains(t, err, "is no fingerprint", call)
+			}
+		}
+	})
+}
+
 func TestTheDeadOfAQueueThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, e *env) {

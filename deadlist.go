@@ -13,7 +13,8 @@ import (
 )
 
 // DeadFilter picks dead jobs. Zero fields do not filter. A Reason that is none of
-// the constants, and a Since after Until, are ErrInvalid.
+// the constants, a Fingerprint that no DeadGroup can have, and a Since after Until,
+// are ErrInvalid.
 type DeadFilter struct {
 	Kind        string
 	Reason      DeadReason
@@ -29,6 +30,9 @@ func (f *DeadFilter) check() error {
 	known := []DeadReason{"", ReasonExhausted, ReasonPermanent, ReasonUndecodable, ReasonCrashed, ReasonCorrupt, ReasonExpired, ReasonUnhandled}
 	if !slices.Contains(known, f.Reason) {
 		return invalidf("there is no reason %q to die: use one of the Reason constants", f.Reason)
+	}
+	if f.Fingerprint != "" && !isFingerprint(f.Fingerprint) {
+		return invalidf("DeadFilter.Fingerprint %.64q is no fingerprint: it has 16 hex digits, small ones, as a DeadGroup has it", f.Fingerprint)
 	}
 	return checkSpan(f.Since, f.Until)
 }

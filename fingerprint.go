@@ -18,6 +18,11 @@ func fingerprint(kind, text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// isFingerprint reports whether fingerprint may have made a text.
+func isFingerprint(text string) bool {
+	return len(text) == 16 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
 // maxShape is how much of a shape counts. A text that was cut at 4 KiB was cut at
 // another word where an id before it was longer.
 const maxShape = 2 << 10

@@ -3,6 +3,7 @@ package pawlprom
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,9 +38,9 @@ var (
 // NewMetrics makes a Metrics and registers its series, which appear with their first
 // event. One Metrics will do for all clients and workers of a namespace in the process: a
 // second one with the same registerer is refused with prometheus.AlreadyRegisteredError. A
-// nil registerer is pawl.ErrInvalid. After an error nothing is registered.
+// nil registerer, of any type, is pawl.ErrInvalid. After an error nothing is registered.
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
-	if reg == nil {
+	if isNil(reg) {
 		return nil, fmt.Errorf("pawlprom: %w: the registerer is nil: give prometheus.DefaultRegisterer, or one of your own", pawl.ErrInvalid)
 	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -67,6 +68,11 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// isNil reports whether a registerer is nil, or a nil pointer of any type.
+func isNil(reg prometheus.Registerer) bool {
+	return reg == nil || reflect.ValueOf(reg).Kind() == reflect.Pointer && reflect.ValueOf(reg).IsNil()
 }
 
 // Started implements pawl.OnStarted.

@@ -169,3 +169,18 @@ func TestASecondMetricsIsRefusedAndLeavesNothing(t *testing.T) {
 	_, err = pawlprom.NewMetrics(reg)
 	require.ErrorAs(t, err, &prometheus.AlreadyRegisteredError{})
 }
+
+type another struct{ prometheus.Registerer }
+
+// A nil pointer in the interface is as little a registerer as nil.
+func TestANilRegistererIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, reg := range []prometheus.Registerer{nil, (*prometheus.Registry)(nil), (*another)(nil)} {
+		m, err := pawlprom.NewMetrics(reg)
+		require.ErrorIs(t, err, pawl.ErrInvalid)
+		require.ErrorContains(t, err, "the registerer is nil")
+		require.Nil(t, m)
+	}
+	_, err := pawlprom.NewMetrics(another{prometheus.NewRegistry()})
+	require.NoError(t, err, "one that is no pointer")
+}

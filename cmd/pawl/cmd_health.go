@@ -120,6 +120,7 @@ pawl doctor --json | jq -r 'select(.status == "bad") | .text'`,
 				}
 				bad := false
 				for _, f := range findings {
+					f.Text = s.heard.scrub(f.Text)
 					status := "ok"
 					switch {
 					case f.Unknown:

@@ -233,7 +233,7 @@ func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, to
 	for _, no := range r.Refused {
 		line := refusedLine{ID: idText(no.ID), Holder: idText(no.Holder)}
 		if no.Err != nil {
-			line.Error = optional(no.Err.Error())
+			line.Error = optional(a.scrub(no.Err.Error(), no.Err))
 		}
 		l.Refused = append(l.Refused, line)
 	}
@@ -291,7 +291,7 @@ func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, total int64, c
 			holder = *id
 		}
 		if no.Err != nil {
-			problem = no.Err.Error()
+			problem = a.scrub(no.Err.Error(), no.Err)
 		}
 		if err := t.add(no.ID.String(), holder, problem); err != nil {
 			return err

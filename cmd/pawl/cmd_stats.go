@@ -36,13 +36,22 @@ pawl stats --json | jq 'select(.dead > 0) | .queue'`,
 	cmd.Flags().BoolVar(&watch, "watch", false, "again and again, until Ctrl-C")
 	cmd.Flags().Var((*span)(&every), "every", "how often, with --watch")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if watch {
+		switch {
+		case !watch && cmd.Flags().Changed("every"):
+			return usagef("--every is for --watch: give both, or leave it out")
+		case every < fastest:
+			return usagef("--every is %v: give %v or more", every, fastest)
+		case watch:
 			return a.watchStats(cmd.Context(), every, args)
 		}
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error { return a.stats(ctx, s, args) })
 	}
 	return cmd
 }
+
+// fastest is how often stats may be shown. Nobody reads faster, and without a bound a
+// mistyped unit would keep this program and the server at work without a pause.
+const fastest = 100 * time.Millisecond
 
 // watchStats shows the stats again and again. A Redis that goes away after the first time is
 // said, and waited for.

@@ -24,6 +24,7 @@ type session struct {
 	addr  string        // the address alone
 	ahead time.Duration // of the server's clock before the machine's
 	clock func() time.Time
+	heard *heard
 }
 
 // now is the server's time: ages and times of jobs are by its clock.
@@ -55,7 +56,7 @@ func (a *app) with(ctx context.Context, do func(context.Context, *session) error
 	defer cancel()
 	ctx, stop := watch(ctx, rdb, a.flags.timeout)
 	defer stop()
-	s := &session{Client: client, where: fmt.Sprintf("%s, namespace %s", where, namespace), addr: where, clock: a.now}
+	s := &session{Client: client, where: fmt.Sprintf("%s, namespace %s", where, namespace), addr: where, clock: a.now, heard: listen(rdb, a.secrets)}
 	if s.ahead, err = clock(ctx, rdb, a.now); err == nil {
 		return a.lost(ctx, do(ctx, s), where)
 	}
@@ -232,11 +233,7 @@ func (a *app) hide(secrets ...string) {
 // stay: a password may be one of them.
 func (a *app) scrub(text string, err error) string {
 	for _, said := range foreign(err) {
-		clean := said
-		for _, secret := range a.secrets {
-			clean = strings.ReplaceAll(clean, secret, "***")
-		}
-		text = strings.ReplaceAll(text, said, clean)
+		text = strings.ReplaceAll(text, said, redact(said, a.secrets))
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -109,8 +110,50 @@ func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "plain": "plain", "日本 ñ €": "日本 ñ €", "a\nb\tc": `a\nb\tc`, "\x1b[0m": `\x1b[0m`, "\x00\x7f": `\x00\x7f`, "\u009b": `\u009b`,
 		"\u202e": `\u202e`, "\xff": `\xff`, "\uFFFD": "\uFFFD", "\U000e0001": `\U000e0001`, `"\`: `"\`,
+		"e\u0301": "e\u0301", "a\u00adb": `a\u00adb`,
 	} {
 		require.Equal(t, want, visible(text))
+	}
+}
+
+// Letters that are not seen, or change the order of others, are written as escapes in both
+// forms, wherever they stand: in a payload, a name, an error.
+func TestLettersThatAreNotSeenAreShown(t *testing.T) {
+	t.Parallel()
+	var unseen []rune
+	for _, span := range [][2]rune{
+		{0x200b, 0x200f}, {0x2028, 0x202f}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xad, 0xad}, {0x61c, 0x61c}, {0x180b, 0x180f}, {0xfff9, 0xfffb},
+		{0xe0001, 0xe007f}, {0xfe00, 0xfe0f}, {0xe0100, 0xe01ef}, {0x115f, 0x1160}, {0x3164, 0x3164}, {0xffa0, 0xffa0}, {0x34f, 0x34f},
+		{0x17b4, 0x17b5}, {0x2800, 0x2800}, {0x1d173, 0x1d17a}, {0xa0, 0xa0}, {0x2000, 0x200a}, {0x3000, 0x3000},
+	} {
+		for r := span[0]; r <= span[1]; r++ {
+			unseen = append(unseen, r)
+		}
+	}
+	for _, r := range unseen {
+		for _, text := range append(visibleLines("a"+string(r)+"b"), visible("a"+string(r)+"b")) {
+			require.Regexp(t, `^a\\[uUx][0-9a-f]+b$`, text, "%U", r)
+		}
+		b, err := marshal(string(r))
+		require.NoError(t, err)
+		require.Regexp(t, `^"(\\u[0-9a-f]{4})+"$`, string(b), "%U", r)
+		var back string
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, string(r), back)
+	}
+	for _, r := range unicode.Cf.R16 { // all that Unicode calls format controls
+		require.NotContains(t, visible(string(rune(r.Lo))), string(rune(r.Lo)))
+	}
+	r := newRig(t)
+	kind := "pay\u202e\u2066\u200b\ufeff\u3164\ufe0f\u2028"
+	id := r.enqueue("emails", kind, `"`+kind+`"`).String()
+	for _, line := range []string{"jobs emails", "job emails " + id} {
+		for _, form := range []string{"--text", "--json"} {
+			got := r.pawl(append(words(line), form))
+			require.Zero(t, got.code, got.err)
+			require.Contains(t, got.out, `pay\u202e\u2066\u200b\ufeff\u3164`, "a table cuts the rest")
+			requireHarmless(t, got.out, line)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -55,7 +54,7 @@ func marshal(v any) ([]byte, error) {
 	for text := bytes.TrimSpace(b.Bytes()); len(text) > 0; {
 		r, size := utf8.DecodeRune(text)
 		switch {
-		case r < 0x7f || unicode.IsPrint(r):
+		case r < 0x7f || shown(r):
 			safe = append(safe, text[:size]...)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

@@ -137,8 +137,8 @@ func TestStatsAreWatched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.enqueue("emails", "welcome", "{}")
-	text := r.begin(words("stats --watch --every 10ms"), terminal)
-	lines := r.begin(words("stats emails --watch --every 10ms"))
+	text := r.begin(words("stats --watch --every 100ms"), terminal)
+	lines := r.begin(words("stats emails --watch --every 100ms"))
 	r.eventually("three pictures", func() bool {
 		return strings.Count(text.out.String(), "\x1b[H\x1b[2JQUEUE") >= 3 && strings.Count(lines.out.String(), "\n") >= 3
 	})
@@ -152,4 +152,19 @@ func TestStatsAreWatched(t *testing.T) {
 	require.Equal(t, exitOK, <-lines.done)
 	require.Empty(t, text.err.String()+lines.err.String())
 	requireHarmless(t, lines.out.String(), "JSON")
+}
+
+// A time that is too short is an error: a mistyped unit would keep the server at work.
+func TestStatsAreNotWatchedWithoutAPause(t *testing.T) {
+	t.Parallel()
+	for _, every := range []string{"1ns", "99ms", "99.999999ms"} {
+		got := call(t.Context(), words("stats --watch --every "+every), env("REDIS_URL", "redis://127.0.0.1:1"))
+		require.Equal(t, exitUsage, got.code)
+		require.Contains(t, got.err, "pawl: --every is "+every+": give 100ms or more\n")
+	}
+	got := call(t.Context(), words("stats --every 5s"), env("REDIS_URL", "redis://127.0.0.1:1"))
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.err, "--watch")
+	got = call(t.Context(), words("stats --watch --every 100ms"), env("REDIS_URL", "redis://127.0.0.1:1"))
+	require.Equal(t, exitAway, got.code)
 }

@@ -103,6 +103,23 @@ func TestAServerThatRepeatsThePasswordIsScrubbed(t *testing.T) {
 	requireNoSecret(t, got)
 }
 
+// What doctor was refused is a part of its findings.
+func TestDoctorShowsNoPasswordThatAServerRepeats(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--requirepass", secret)
+	proxy := redistest.NewProxy(t, s.Addr())
+	for _, name := range []string{"info", "config", "eval", "evalsha", "blpop", "subscribe"} {
+		proxy.On(name, 0, redistest.Refuse("NOPERM this user, who said 'AUTH' '"+secret+"', has no permissions to run the '"+name+"' command"))
+	}
+	at := env("REDIS_URL", "redis://:"+escaped+"@"+proxy.Addr())
+	for _, form := range []string{"--text", "--json"} {
+		got := call(t.Context(), []string{"doctor", form}, at)
+		require.Equal(t, exitFound, got.code, got.err)
+		require.Contains(t, got.out, "INFO is refused (NOPERM this user, who said 'AUTH' '***', has no")
+		requireNoSecret(t, got)
+	}
+}
+
 // A password that is a word of this program: only what the server said is redacted.
 func TestAPasswordThatIsAWordLeavesTheWordsAlone(t *testing.T) {
 	t.Parallel()

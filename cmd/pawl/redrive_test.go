@@ -86,11 +86,11 @@ func TestWatchedStatsGoOnWhenRedisIsBack(t *testing.T) {
 	s := redistest.Start(t)
 	r := rigAt(t, s.Addr())
 	r.enqueue("emails", "welcome", "{}")
-	c := r.begin(words("stats emails --watch --every 10ms --timeout 300ms --json"))
+	c := r.begin(words("stats emails --watch --every 100ms --timeout 300ms --json"))
 	r.eventually("a picture", func() bool { return strings.Contains(c.out.String(), `"ready":1`) })
 	s.Pause()
 	r.eventually("the silence", func() bool {
-		return strings.Contains(c.err.String(), "pawl: no answer from Redis at "+s.Addr()+" within 300ms; it is tried again every 10ms\n")
+		return strings.Contains(c.err.String(), "pawl: no answer from Redis at "+s.Addr()+" within 300ms; it is tried again every 100ms\n")
 	})
 	s.Resume()
 	r.enqueue("emails", "welcome", "{}")

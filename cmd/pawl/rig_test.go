@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/alicebob/miniredis/v2"
@@ -131,7 +130,7 @@ func requireHarmless(t *testing.T, text, what string) {
 	t.Helper()
 	require.True(t, utf8.ValidString(text), "%s: %q", what, text)
 	for i, r := range text {
-		if r != '\n' && !unicode.IsPrint(r) {
+		if r != '\n' && !shown(r) {
 			t.Fatalf("%s: %q has %q at %d", what, text, r, i)
 		}
 	}

@@ -18,15 +18,23 @@ func visible(s string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case unicode.IsPrint(r):
+		case shown(r):
 			b.WriteRune(r)
 		default:
-			quoted := strconv.QuoteRune(r)
+			quoted := strconv.QuoteRuneToASCII(r)
 			b.WriteString(quoted[1 : len(quoted)-1])
 		}
 		s = s[size:]
 	}
 	return b.String()
+}
+
+// shown reports whether a letter is seen, and says nothing to a terminal. To IsPrint, which
+// knows of controls and of what changes the direction, letters that are there to be not seen
+// are letters: fillers, variation selectors, the blank of Braille. Two names that differ in
+// one of them would look the same, and any text can be hidden in them.
+func shown(r rune) bool {
+	return unicode.IsPrint(r) && r != '\u2800' && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // visibleLines is visible of each line, for what is a text of several.
