@@ -17,6 +17,7 @@ import (
 var everyCommand = []string{
 	"stats", "stats emails", "queues", "workers", "jobs emails", "job emails " + someID,
 	"dead list emails", "dead groups emails", "dead show emails " + someID, "dead redrive emails --all", "dead redrive emails " + someID,
+	"dead redrive emails " + someID + " --payload-file - --raw",
 	"dead delete emails --yes " + someID, "dead purge emails --all --yes", "pause emails", "resume emails",
 	"cancel emails --yes " + someID, "run-now emails " + someID, "reschedule emails --in 1h " + someID,
 	"schedules list emails", "schedules trigger emails x", "schedules pause emails x", "schedules resume emails x",

@@ -45,18 +45,19 @@ pawl dead list emails --error "connection refused" --json | jq -r .id`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			show := newShowing(a, f.limit, "dead job")
+			show.which = "the oldest " // and who looks for what goes on now looks for the newest
 			f.limit = 0
 			filter, err := f.filter(s.now())
 			if err != nil {
 				return err
 			}
-			t := a.newTable("ID", "DIED", "REASON", "~KIND", "#ATTEMPT", "~ERROR", "~PAYLOAD")
+			t := a.newTable("ID", "DIED", "REASON", "~KIND", "#ATTEMPT", "~PAYLOAD", "+ERROR")
 			q := s.Queue(args[0])
 			err = walk(show, q.Dead().List(ctx, filter), func(d pawl.DeadJob) error {
 				if a.asJSON() {
 					return a.line(deadJSON(d))
 				}
-				return t.add(d.ID.String(), s.ago(d.DiedAt), string(d.Reason), d.Kind, fmt.Sprint(d.Attempt), d.Error, string(d.Payload))
+				return t.add(d.ID.String(), s.ago(d.DiedAt), string(d.Reason), d.Kind, fmt.Sprint(d.Attempt), string(d.Payload), d.Error)
 			})
 			return errors.Join(t.flush(), show.end(s.orQueue(ctx, q, err)))
 		})
@@ -72,7 +73,8 @@ func (a *app) deadGroupsCommand() *cobra.Command {
 numbers, ids, times and addresses in the text do not split a group. REASON is that of
 all of a group, or "several". FINGERPRINT is for the filter of the other commands.
 FIRST and LAST are its oldest and its newest death. EXAMPLE is the error of the
-newest, cut to the window: --json has it whole. It reads every post-mortem, in pages.`,
+newest, cut to the window: --json has it whole, and so has --text into a pipe. All
+post-mortems are read, in pages.`,
 		Example: `pawl dead groups emails
 pawl dead groups emails --json | jq -r 'select(.count > 100) | .fingerprint'`,
 		Args:              arguments("queue"),
@@ -87,7 +89,7 @@ pawl dead groups emails --json | jq -r 'select(.count > 100) | .fingerprint'`,
 			if len(groups) == 0 {
 				a.note("no job of queue %s is dead", q.Name())
 			}
-			t := a.newTable("#COUNT", "~KIND", "REASON", "FINGERPRINT", "FIRST", "LAST", "~EXAMPLE")
+			t := a.newTable("#COUNT", "~KIND", "REASON", "FINGERPRINT", "FIRST", "LAST", "+EXAMPLE")
 			for _, g := range groups {
 				var err error
 				if a.asJSON() {
@@ -126,10 +128,7 @@ error. After a redrive attempts count from 1 again; those before it are still li
 		Args:              arguments("queue id"),
 		ValidArgsFunction: a.completeDead(1),
 		RunE: a.onJob(func(ctx context.Context, s *session, q *pawl.Queue, id pawl.ID) error {
-			d, err := q.Dead().Get(ctx, id)
-			if errors.Is(err, pawl.ErrNotFound) {
-				return notFoundf("%s is not dead, or there is no such job in queue %s; pawl job says where it is", id, q.Name())
-			}
+			d, err := getDead(ctx, q, id)
 			if err != nil {
 				return err
 			}

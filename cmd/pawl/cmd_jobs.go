@@ -71,7 +71,8 @@ pawl jobs emails --state ready,delayed --header tenant=acme --json | jq -r .id`,
 type showing struct {
 	a     *app
 	thing string
-	limit int // 0: all
+	which string // those that are shown are, if that is to be said
+	limit int    // 0: all
 	n     int
 	full  bool
 }
@@ -114,7 +115,7 @@ func (s *showing) end(err error) error {
 		}
 		return err
 	case s.full:
-		s.a.note("%s shown, there are more: --limit 0 shows all", some(s.n, s.thing))
+		s.a.note("%s%s shown, there are more: --limit 0 shows all", s.which, some(s.n, s.thing))
 	case s.n == 0:
 		s.a.note("no %s matches", s.thing)
 	}

@@ -15,6 +15,7 @@ const takenFilters = "at most so many, the oldest deaths first"
 func (a *app) deadRedriveCommand() *cobra.Command {
 	var f deadFilter
 	var how pawl.Redrive
+	var mend repairFlags
 	all := false
 	cmd := &cobra.Command{
 		Use:   "redrive <queue> [id...]",
@@ -37,11 +38,16 @@ While the queue is paused, or no worker serves it, what is sent back waits, whic
 said on standard error. The deaths that are shown on the way are all that the queue
 has had since, those of other jobs too. The exit code of a redrive that --stop-after
 ended is 6. Ctrl-C ends the command: what was moved is moved, the rest is dead still,
-and the same command goes on.`,
+and the same command goes on.
+
+--payload-file sends one job back with a repaired payload. The one of before is said,
+and not kept. Whether the new one is JSON is checked, whether it fits the handler is
+not; --raw takes any bytes. All else stays, kind and idempotency key too.`,
 		Example: `pawl dead redrive emails 01977420-dc7b-71c8-8001-23456789abcd
 pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --dry-run
 pawl dead redrive emails --fingerprint 5f1c0d3a9b7e2846 --over 10m --stop-after 20
-pawl dead redrive emails --all --limit 10`,
+pawl dead redrive emails --all --limit 10
+pawl dead redrive emails 01977420-dc7b-71c8-8001-23456789abcd --payload-file - < job`,
 		Args:              arguments("queue [id...]"),
 		ValidArgsFunction: a.completeDead(0),
 	}
@@ -50,10 +56,16 @@ pawl dead redrive emails --all --limit 10`,
 	cmd.Flags().BoolVar(&how.DryRun, "dry-run", false, "change nothing: say what would be done")
 	cmd.Flags().Var((*span)(&how.Over), "over", "spread them evenly over this time")
 	cmd.Flags().Var((*deaths)(&how.StopAfter), "stop-after", "end once so many of them died again; 0: never")
+	mend.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ids, err := parseIDs(args[1:])
+		repairs, payload := cmd.Flags().Changed("payload-file"), []byte(nil)
 		switch {
 		case err != nil:
+		case repairs:
+			payload, err = mend.payload(a, ids, all || f.chooses() || f.limit >= 0 || how != pawl.Redrive{DryRun: how.DryRun})
+		case mend.raw:
+			return usagef("--raw is of a repaired payload: give --payload-file")
 		case len(ids) > 0 && (all || f.chooses() || f.limit >= 0 || how != pawl.Redrive{}):
 			return usagef("ids are redriven as they are: leave out the filters, --all, --dry-run, --over and --stop-after")
 		case len(ids) == 0:
@@ -64,6 +76,9 @@ pawl dead redrive emails --all --limit 10`,
 		}
 		return a.with(cmd.Context(), func(ctx context.Context, s *session) error {
 			q := s.Queue(args[0])
+			if repairs {
+				return a.repair(ctx, s, q, ids[0], payload, how.DryRun)
+			}
 			if len(ids) > 0 {
 				st, err := q.Stats(ctx)
 				if err != nil {
@@ -76,7 +91,7 @@ pawl dead redrive emails --all --limit 10`,
 				if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
 					err = a.cutShort(ctx, s, err)
 				}
-				return a.redriven(q, how, report, s.orQueue(ctx, q, err))
+				return a.redriven(q, how, report, 0, s.orQueue(ctx, q, err))
 			}
 			return a.redriveAll(ctx, s, q, f, how)
 		})
@@ -97,7 +112,7 @@ func (a *app) redriveAll(ctx context.Context, s *session, q *pawl.Queue, f deadF
 		stop := a.progress(ctx, "reading the dead jobs of "+q.Name(), nil)
 		report, err := q.Dead().RedriveAll(ctx, filter, how)
 		stop()
-		return a.redriven(q, how, report, s.orQueue(ctx, q, err))
+		return a.redriven(q, how, report, 0, s.orQueue(ctx, q, err))
 	}
 	total, err := a.toRedrive(ctx, q, filter, f.chooses(), how, before)
 	if err != nil {
@@ -119,7 +134,7 @@ func (a *app) redriveAll(ctx context.Context, s *session, q *pawl.Queue, f deadF
 	if report.Matched > 0 || errors.Is(err, pawl.ErrUnconfirmed) {
 		err = a.cutShort(ctx, s, err)
 	}
-	return a.redriven(q, how, report, s.orQueue(ctx, q, err))
+	return a.redriven(q, how, report, total, s.orQueue(ctx, q, err))
 }
 
 // toRedrive is how many will be tried, as far as is known before. Those that match a filter
@@ -206,8 +221,9 @@ type refusedLine struct {
 	Error  *string `json:"error"`
 }
 
-// redriven says what a redrive has done, also if it was cut short.
-func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, failed error) error {
+// redriven says what a redrive has done, also if it was cut short. total is how many were to
+// be tried, or 0 if that does not matter.
+func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, total int64, failed error) error {
 	// Of a wrong queue or filter there is nothing to say but the error.
 	if failed != nil && r.Matched == 0 && !errors.Is(failed, errInterrupted) {
 		return failed
@@ -221,7 +237,7 @@ func (a *app) redriven(q *pawl.Queue, how pawl.Redrive, r pawl.RedriveReport, fa
 		}
 		l.Refused = append(l.Refused, line)
 	}
-	err := a.tell(l, func() error { return a.redriveText(how, r, l.Complete) })
+	err := a.tell(l, func() error { return a.redriveText(how, r, total, l.Complete) })
 	switch {
 	case err != nil:
 		return err
@@ -246,7 +262,7 @@ func refusedHint(q *pawl.Queue) string {
 	return fmt.Sprintf("see what that one is: pawl job %s HOLDER; then delete the dead one, or redrive it when the other has ended", q.Name())
 }
 
-func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, complete bool) error {
+func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, total int64, complete bool) error {
 	text := some(r.Moved, "job") + " moved"
 	if how.DryRun {
 		text = some(r.Matched-len(r.Refused), "job") + " would be moved"
@@ -257,8 +273,10 @@ func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, complete bool)
 	if how.StopAfter > 0 && !how.DryRun {
 		text += fmt.Sprintf(", %s died again", count(int64(r.DiedAgain)))
 	}
-	if r.Stopped {
-		text += ": stopped, the rest is dead still"
+	if rest := total - int64(r.Matched); r.Stopped && rest > 0 {
+		text += ": stopped, the rest (" + count(rest) + ") is dead still"
+	} else if r.Stopped {
+		text += ": stopped"
 	}
 	if how.Over > 0 && !how.DryRun && complete && r.Matched > 0 { // one that ended early did not last so long
 		text += " (over " + lasting(how.Over) + ")"
@@ -266,7 +284,7 @@ func (a *app) redriveText(how pawl.Redrive, r pawl.RedriveReport, complete bool)
 	if _, err := fmt.Fprintln(a.out, text); err != nil || len(r.Refused) == 0 {
 		return err
 	}
-	t := a.newTable("REFUSED", "HOLDER OF ITS UNIQUE KEY", "~ERROR")
+	t := a.newTable("REFUSED", "HOLDER OF ITS UNIQUE KEY", "+ERROR")
 	for _, no := range r.Refused {
 		holder, problem := "", ""
 		if id := idText(no.Holder); id != nil {

@@ -19,10 +19,10 @@ func TestTheCommandsOfThePagesParse(t *testing.T) {
 		require.GreaterOrEqual(t, len(found), atLeast, page)
 		for _, m := range found {
 			line := m[1] + m[2] // in a sentence, or in a block
-			args := shellWords(strings.ReplaceAll(line, "<id>", someID))
+			args := commandsIn("pawl " + strings.NewReplacer("<id>", someID, "repaired.json", "-").Replace(line))[0]
 			t.Run(line, func(t *testing.T) {
 				t.Parallel()
-				got := call(t.Context(), args, env("REDIS_URL", "redis://127.0.0.1:1"))
+				got := call(t.Context(), args, env("REDIS_URL", "redis://127.0.0.1:1"), typing("{}"))
 				require.Equal(t, exitAway, got.code, got.err)
 			})
 		}

@@ -20,6 +20,7 @@ var objects = []struct {
 	{"dead groups", groupLine{}},
 	{"dead redrive", redriveLine{}},
 	{"    refused", refusedLine{}},
+	{"dead redrive --payload-file", repairedLine{}},
 	{"purge, dead purge", removedLine{}},
 	{"cancel, run-now, reschedule, dead delete: one for each job", doneLine{}},
 	{"pause, resume", pauseLine{}},

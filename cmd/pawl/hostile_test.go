@@ -92,6 +92,7 @@ func TestHostileArgumentsAreShownAndNotObeyed(t *testing.T) {
 		{evil}, {"stats", evil}, {"stats", "--" + evil}, {"job", "emails", evil}, {"dead", evil}, {"help", evil}, {"jobs", "emails", "--since", evil},
 		{"jobs", "emails", "--state", evil}, {"schedules", "pause", "emails", evil}, {"schedules", "remove", "emails", evil}, {"destroy", evil, "--yes"},
 		{"enqueue", "emails", "--payload", "{}", "--kind", evil}, {"enqueue", "emails", "--payload-file", evil, "--kind", "x"},
+		{"dead", "redrive", "emails", someID, "--payload-file", evil},
 		{"enqueue", "emails", "--payload", "{}", "--kind", "x", "--header", evil}, {"dead", "list", "emails", "--reason", evil},
 		{"stats", "--namespace", evil}, {"stats", "--password-file", evil}, {"completion", evil}, {"jobs", "emails", "--limit", evil},
 	} {

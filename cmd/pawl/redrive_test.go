@@ -153,19 +153,23 @@ func TestTheEndOfARedriveIsSaidAsItWas(t *testing.T) {
 		want     string
 		how      pawl.Redrive
 		report   pawl.RedriveReport
+		total    int64
 		complete bool
 	}{
-		{"2 jobs moved (over 10m)\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{Matched: 2, Moved: 2}, true},
-		{"1 job moved\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{Matched: 1, Moved: 1}, false},
-		{"0 jobs moved\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{}, true},
-		{"2 jobs moved, 2 died again: stopped, the rest is dead still\n", pawl.Redrive{Over: 10 * time.Minute, StopAfter: 2},
-			pawl.RedriveReport{Matched: 2, Moved: 2, DiedAgain: 2, Stopped: true}, false},
-		{"2 jobs would be moved\n", pawl.Redrive{Over: time.Minute, StopAfter: 2, DryRun: true}, pawl.RedriveReport{Matched: 2}, true},
+		{"2 jobs moved (over 10m)\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{Matched: 2, Moved: 2}, 2, true},
+		{"1 job moved\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{Matched: 1, Moved: 1}, 2, false},
+		{"0 jobs moved\n", pawl.Redrive{Over: 10 * time.Minute}, pawl.RedriveReport{}, 0, true},
+		{"2 jobs moved, 1 refused, 2 died again: stopped, the rest (1,234) is dead still\n", pawl.Redrive{Over: 10 * time.Minute, StopAfter: 2},
+			pawl.RedriveReport{Matched: 3, Moved: 2, DiedAgain: 2, Stopped: true, Refused: []pawl.RefusedRedrive{{}}}, 1237, false},
+		{"2 jobs moved, 2 died again: stopped\n", pawl.Redrive{Over: 10 * time.Minute, StopAfter: 2},
+			pawl.RedriveReport{Matched: 2, Moved: 2, DiedAgain: 2, Stopped: true}, 2, false},
+		{"2 jobs would be moved\n", pawl.Redrive{Over: time.Minute, StopAfter: 2, DryRun: true}, pawl.RedriveReport{Matched: 2}, 0, true},
 	} {
 		var out strings.Builder
 		a := &app{out: bufio.NewWriter(&out)}
-		require.NoError(t, a.redriveText(test.how, test.report, test.complete))
+		require.NoError(t, a.redriveText(test.how, test.report, test.total, test.complete))
 		require.NoError(t, a.out.Flush())
-		require.Equal(t, test.want, out.String())
+		first, _, _ := strings.Cut(out.String(), "\n") // behind it come the refused
+		require.Equal(t, test.want, first+"\n")
 	}
 }

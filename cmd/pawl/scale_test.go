@@ -56,6 +56,8 @@ func TestManyQueuesAndManyJobs(t *testing.T) {
 	require.Equal(t, n+1, strings.Count(got.out, "\n"))
 	got = r.pawl(words("dead list buried --json"))
 	require.Equal(t, len(dead), strings.Count(got.out, "\n"))
+	got = r.pawl(words("dead list buried --text"))
+	require.Contains(t, got.err, "the oldest 100 dead jobs shown, there are more: --limit 0 shows all")
 	for _, line := range everyCommand {
 		for _, queue := range []string{"large", "buried"} {
 			if queue == "buried" && !strings.Contains(line, "emails") {

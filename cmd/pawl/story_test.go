@@ -62,6 +62,7 @@ func TestDeadJobsAreSentBackAndRemoved(t *testing.T) {
 		for i, id := range r.bury("emails", "charge", errs...) {
 			g.call(fmt.Sprintf("dead-%d", i+1), id)
 		}
+		g.both("dead", "list", "emails", "--error", "no route", "--limit", "1")
 		g.both("dead", "redrive", "emails", "--error", "no route", "--dry-run")
 		g.run("dead", "redrive", "emails", "--error", "no route", "--limit", "1", "--text")
 		g.run("dead", "redrive", "emails", "--error", "no route", "--over", "10ms", "--json")

@@ -22,6 +22,7 @@ type table struct {
 	out    io.Writer
 	head   []string
 	cut    map[int]int  // the most columns of the terminal that a cell may take, by its index
+	main   int          // the column that is cut last; -1 is none
 	right  map[int]bool // numbers
 	wide   int          // of the terminal; 0 is not known
 	rows   [][]string
@@ -31,16 +32,25 @@ type table struct {
 	begun  bool
 }
 
+// uncut is more than an error has, which pawl cuts at 4 KiB, also where each byte is escaped.
+const uncut = 32 << 10
+
 // newTable makes a table. A "#" before a name is a column of numbers, a "~" one that may
-// be cut.
+// be cut. A "+" is one that may be cut too, but after the others, and not where the width is
+// not known, as in a pipe: it is the last one, so that no other moves to the right for it.
 func (a *app) newTable(head ...string) *table {
-	t := &table{out: a.out, cut: map[int]int{}, filled: map[int]bool{}, gone: map[int]bool{}, right: map[int]bool{}, wide: a.width}
+	t := &table{out: a.out, cut: map[int]int{}, filled: map[int]bool{}, gone: map[int]bool{}, right: map[int]bool{}, wide: a.width, main: -1}
 	for i, name := range head {
 		switch name[0] {
 		case '#':
 			t.right[i], name = true, name[1:]
 		case '~':
 			t.cut[i], name = max(40, a.width), name[1:]
+		case '+':
+			t.cut[i], t.main, name = max(40, a.width), i, name[1:]
+			if a.width <= 0 {
+				t.cut[i] = uncut
+			}
 		}
 		t.head = append(t.head, name)
 		t.widths = append(t.widths, columns.StringWidth(name))
@@ -83,27 +93,39 @@ func (t *table) flush() error {
 	return t.write()
 }
 
-// fit has the columns that may be cut share what a terminal has left for them: the short
-// ones are whole, and the others alike.
+// leastWidth is what a column that may be cut has always.
+const leastWidth = 8
+
+// fit has the columns that may be cut share what a terminal has left for them. The main one
+// takes first, all but the least of the others; of these the short ones are whole, and the
+// others alike.
 func (t *table) fit() {
 	if t.wide <= 0 {
 		return
 	}
-	room, texts := t.wide, []int{}
+	room, least, texts := t.wide, 0, []int{}
 	for i, width := range t.widths {
 		if _, short := t.cut[i]; t.gone[i] {
 			continue
-		} else if short {
-			texts = append(texts, i)
-		} else {
+		} else if short && i != t.main {
+			texts, least = append(texts, i), least+min(width, leastWidth)
+		} else if !short {
 			room -= width
 		}
 		room -= 2 // between two columns
 	}
 	room += 2
+	if main := t.main; main >= 0 && !t.gone[main] {
+		mine := room - least
+		for mine < leastWidth { // the row does not fit, and goes on in another line: use that up
+			mine += t.wide
+		}
+		t.widths[main] = min(t.widths[main], mine)
+		room -= t.widths[main]
+	}
 	slices.SortStableFunc(texts, func(a, b int) int { return cmp.Compare(t.widths[a], t.widths[b]) })
 	for n, i := range texts {
-		t.widths[i] = min(t.widths[i], max(8, room/(len(texts)-n)))
+		t.widths[i] = min(t.widths[i], max(leastWidth, room/(len(texts)-n)))
 		room -= t.widths[i]
 	}
 }

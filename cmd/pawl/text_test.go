@@ -62,6 +62,31 @@ func TestLongCellsAreCut(t *testing.T) {
 	require.LessOrEqual(t, columns.StringWidth(strings.Split(got, "\n")[1]), 30)
 }
 
+// The column that a table is read for is the last one: the others make room for it in a
+// terminal, and where there is none it is whole.
+func TestTheMainColumnIsCutLast(t *testing.T) {
+	t.Parallel()
+	long, head := strings.TrimSpace(strings.Repeat("abcdefghi ", 30)), []string{"NAME", "~KIND", "+ERROR"}
+	got, err := tableOf(0, head, []string{"x", long, long})
+	require.NoError(t, err)
+	require.Equal(t, "NAME  KIND"+strings.Repeat(" ", 38)+"ERROR\nx     "+long[:39]+"…  "+long+"\n", got, "a pipe has no width")
+	got, err = tableOf(80, head, []string{"x", long, long})
+	require.NoError(t, err)
+	require.Equal(t, "NAME  KIND      ERROR\nx     abcdefg…  "+long[:63]+"…\n", got)
+	got, err = tableOf(80, head, []string{"x", long, "short"})
+	require.NoError(t, err)
+	require.Equal(t, "NAME  KIND"+strings.Repeat(" ", 65)+"ERROR\nx     "+long[:66]+"…  short\n", got, "what it does not need the others have")
+	got, err = tableOf(80, []string{strings.Repeat("N", 75), "~KIND", "+ERROR"}, []string{"x", "short", long})
+	require.NoError(t, err)
+	require.Equal(t, 2*80, columns.StringWidth(strings.Split(got, "\n")[1]), "a row that is too wide fills its second line")
+	got, err = tableOf(80, head, []string{"x", long, ""})
+	require.NoError(t, err)
+	require.Equal(t, "NAME  KIND\nx     "+long[:73]+"…\n", got)
+	got, err = tableOf(0, head, []string{"x", "y", strings.Repeat("\x1b", 4<<10)})
+	require.NoError(t, err)
+	require.NotContains(t, got, "…", "the longest error there is")
+}
+
 // A column of texts that are all empty says nothing, and takes room from the others. One that
 // may yet have something, since not all rows are known, stays.
 func TestEmptyColumnsAreLeftOut(t *testing.T) {
