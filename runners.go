@@ -35,6 +35,11 @@ func newRunners[T any](do func(T)) *runners[T] {
 func (p *runners[T]) start(it T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.taken > len(p.waiting)/2 { // also if it is never empty, it does not grow
+		rest := copy(p.waiting, p.waiting[p.taken:])
+		clear(p.waiting[rest:])
+		p.waiting, p.taken = p.waiting[:rest], 0
+	}
 	p.waiting = append(p.waiting, it)
 	p.call()
 }

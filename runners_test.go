@@ -134,3 +134,20 @@ func TestWhatWasStartedBeforeTheEndIsDone(t *testing.T) {
 		})
 	}
 }
+
+// A worker at its limit may never have nothing that waits.
+func TestWhatNeverEmptiesDoesNotGrow(t *testing.T) {
+	t.Parallel()
+	p := newRunners(func(int) {})
+	p.coming = true // so that only the test takes
+	for i := range 50 {
+		p.start(i)
+	}
+	for i := range 10_000 {
+		p.start(50 + i)
+		it, ok := p.take(false)
+		require.True(t, ok)
+		require.Equal(t, i, it)
+		require.LessOrEqual(t, cap(p.waiting), 512)
+	}
+}
